@@ -1,6 +1,6 @@
 /**
- * Does authorizing a bind cost more with more rules? Ratios to one rule, each round measuring every size in turn, so that a
- * machine that slows down slows all of them. Run `npm run build` first.
+ * Measures whether authorizing a bind takes longer with more rules, as a ratio to one rule. Each round measures every
+ * size, so that a slow moment of the machine affects all sizes. Run `npm run build` first.
  */
 import { pathToFileURL } from 'node:url';
 import { compile, permits } from '../dist/src/rules/bind-rules/acl.js';
@@ -13,7 +13,7 @@ const ROUNDS = 151;
 const CALLS_PER_ROUND = 4096;
 const REQUESTS = 64;
 
-/** Every kind of rule in turn; the first is the same for every size. */
+/** The kinds of rules, which alternate in an ACL. The first rule is the same for every size. */
 const RULES = [
   (i) => `bind:*.team-${i}.example.com`,
   (i) => `bind:app-${i}.example.com`,
@@ -22,7 +22,7 @@ const RULES = [
 ];
 const aclOf = (size) => Array.from({ length: size }, (_, i) => RULES[i % RULES.length](i));
 
-/** As text, as a gateway asks. Permitted ones are spread over the whole ACL, of the one kind that every size has. */
+/** Permitted requests, as text like those of a gateway. They match rules of the first kind, over the whole ACL. */
 const permittedBy = (size) =>
   Array.from({ length: REQUESTS }, (_, n) => {
     const i = Math.floor((n * size) / REQUESTS);
@@ -30,7 +30,7 @@ const permittedBy = (size) =>
   });
 const refused = () => Array.from({ length: REQUESTS }, (_, n) => ({ domain: `www.other-${n}.example.com` }));
 
-/** The two ways to ask: from the request's text, as the service does, and the look-up alone. */
+/** The two calls that are measured: with the parsing of the request, as in the service, and the look-up only. */
 const WAYS = [
   {
     way: 'request to verdict',
@@ -55,7 +55,7 @@ function nanosecondsPerCall({ ask, compiled, requests, expected }) {
 const at = (sorted, share) => sorted[Math.round((sorted.length - 1) * share)];
 const ascending = (numbers) => [...numbers].sort((a, b) => a - b);
 
-/** Ratios are taken inside a round, against the single rule measured in the same tens of milliseconds. */
+/** Takes the ratios inside a round, against the single rule that was measured within the same milliseconds. */
 function compare({ way, prepare, ask }, outcome, requestsOf, expected) {
   const cases = SIZES.map((size) => ({
     ask,
@@ -66,7 +66,7 @@ function compare({ way, prepare, ask }, outcome, requestsOf, expected) {
   for (let i = 0; i < WARM_UP_ROUNDS; i += 1) cases.forEach(nanosecondsPerCall);
   const times = SIZES.map(() => []);
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Another order each round: the first after a pause is not always the same.
+    // Each round has another order, so that not always the same size comes first after a pause.
     for (let n = 0; n < SIZES.length; n += 1) {
       const turn = (n + round) % SIZES.length;
       times[turn].push(nanosecondsPerCall(cases[turn]));

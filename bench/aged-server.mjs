@@ -1,11 +1,11 @@
 /**
- * A server that was just made is slower than the same one an hour later, which has nothing to do with what is measured on it:
- * each page of its shared memory is new to the operating system, and each 16 MB of its write-ahead log begins with a file of
- * zeros, written within somebody's commit. Later it uses its memory and the files of its log again.
+ * Brings a new server into the state that it has after an hour. A new server is slower: each page of its shared memory
+ * is new to the operating system, and each 16 MB of its write-ahead log begin with a new file, which some commit must
+ * fill with zeros. Later the server reuses its memory and these files.
  */
 const ROW_BYTES = 2000;
 
-/** Writes as much as the shared memory of the server holds, and drops it again. */
+/** Writes as much data as the shared memory of the server holds, and drops it again. */
 export async function ageServer(client) {
   const { rows } = await client.query(`select pg_size_bytes(current_setting('shared_buffers')) as bytes`);
   const count = Math.ceil(rows[0].bytes / ROW_BYTES);
@@ -15,5 +15,5 @@ export async function ageServer(client) {
   await checkpoint(client);
 }
 
-/** After it, the server writes its log into files that it has. */
+/** After a checkpoint the server writes its log into files that exist already. */
 export const checkpoint = (client) => client.query('checkpoint');

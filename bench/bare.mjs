@@ -1,6 +1,6 @@
 /**
- * What everything is measured against: the same framework, adapter and class-validator check, without authentication, keys,
- * log and database. With INSERT, the connection and the statement as JSON, each POST runs that statement. Prints its URL.
+ * The base of the comparisons: the same framework, adapter and class-validator check, without authentication, keys, log
+ * and database. If INSERT has a connection and a statement as JSON, each POST runs that statement. Prints its URL.
  */
 import 'reflect-metadata';
 // biome-ignore lint/style/noRestrictedImports: the framework by itself.
@@ -28,7 +28,7 @@ const pool = text === undefined ? undefined : new pg.Pool(connection);
 
 class BareController {
   create(body) {
-    // As Nest's own pipe does, without class-transformer, which would cost as much as the rest of the request.
+    // Like Nest's own pipe, but without class-transformer, which would take as long as the rest of the request.
     const [error] = validateSync(Object.assign(new CreateSshCredentialBody(), body), { forbidUnknownValues: false });
     if (error !== undefined) throw new BadRequestException(error.toString());
     const created = resource('sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', body);
@@ -38,7 +38,7 @@ class BareController {
     return resource(id, STORED);
   }
 }
-// What the decorators would do; this file runs without a compiler.
+// This does what decorators would do, because this file runs without a compiler.
 const decorate = (name, ...decorators) => {
   const descriptor = Object.getOwnPropertyDescriptor(BareController.prototype, name);
   for (const decorator of decorators) decorator(BareController.prototype, name, descriptor);

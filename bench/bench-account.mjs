@@ -1,9 +1,9 @@
-/** The account whose big log was written by SQL alone. */
+/** Helpers for the account whose large log is written by SQL. */
 import { createHash } from 'node:crypto';
 
 export const BENCH_KEY = 'a-key-of-the-big-account';
 
-/** Adds an admin, a key of the admin, and the row of the log's first credential. Answers with that id. */
+/** Adds an admin, a key of the admin, and the row of the log's first credential. Returns the id of the credential. */
 export async function openBenchAccount(client, account) {
   const row = `select $1, $2, 1, now()`;
   await client.query(`insert into principals ${row}, 'user', '', 'bench@example.com', 'admin', true, false`, [

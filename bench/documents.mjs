@@ -1,6 +1,9 @@
-/** The ten figures of docs/performance.md, from bench/results.json. Pure, so that a test can hold the page to the results. */
+/**
+ * The ten figures of docs/performance.md, from bench/results.json. It is pure, so that a test can compare the page with
+ * the results.
+ */
 
-/** A section, and the beginning of one of its rows. */
+/** The section of each figure, and the beginning of its row. */
 const FIGURES = [
   ['http', "node's CPU time for a create"],
   ['http', "node's CPU time for a get"],
@@ -16,9 +19,10 @@ const FIGURES = [
 
 /** A figure begins with its number: `1.25 x (1.20-1.31; ...)`. */
 const numberOf = (measured) => Number.parseFloat(measured.replaceAll(',', ''));
-const cell = (text) => text.replaceAll('|', '\\|');
+/** The unit stands once: a cell of a document has at most 25 words. */
+const cell = (text) => text.replaceAll(' ms against ', ' against ').replaceAll('|', '\\|');
 
-/** Of several runs: the figure of the middle one, and the numbers of all. */
+/** The figure of the median run, and the numbers of all runs. */
 function lineOf({ sections }, [name, beginning]) {
   const rows = (sections[name]?.runs ?? []).flat().filter(({ what }) => what.startsWith(beginning));
   const sorted = rows.toSorted((a, b) => numberOf(a.measured) - numberOf(b.measured));
@@ -39,7 +43,7 @@ export const figuresOf = (results) =>
 
 const [START, END] = ['<!-- figures: made by `npm run bench` -->', '<!-- end of figures -->'];
 
-/** docs/performance.md as it should be, from what it is. */
+/** Puts the figures into the text of docs/performance.md. */
 export function withFigures(text, results) {
   const [from, to] = [text.indexOf(START), text.indexOf(END)];
   if (from === -1 || to < from) throw new Error(`docs/performance.md has no ${START} ... ${END}`);

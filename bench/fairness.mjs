@@ -1,8 +1,7 @@
 /**
- * What one account's flood costs its neighbours: the 99th percentile of another account's GET and PATCH and of a gateway's
- * authorize, while the account sends a costly request on 1,000 connections, against plain GETs on as many; and on 10
- * connections, against no flood at all. The flood comes from a process of its own. `node bench/fairness.mjs 20000` for a
- * smaller log.
+ * Measures what other callers notice while one account sends many costly requests: the 99th percentile of another
+ * account's GET and PATCH, and of a gateway's authorize. The base is a flood of plain GETs on 1,000 connections, and no
+ * flood on 10. `node bench/fairness.mjs 20000` uses a smaller log.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +42,7 @@ const ms = (number) => `${number.toFixed(1)} ms`;
 const residentMb = async (pid) =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
 
-/** autocannon in a process of its own: in ours it would delay the measured requests itself. */
+/** Starts autocannon in another process. In this one it would delay the measured requests. */
 function flood(url, { path, accept = 'application/json', body }, connections) {
   const program = new URL('../node_modules/autocannon/autocannon.js', import.meta.url).pathname;
   const headers = ['-H', `authorization=Bearer ${BENCH_KEY}`, '-H', `accept=${accept}`];
@@ -58,7 +57,7 @@ function flood(url, { path, accept = 'application/json', body }, connections) {
   };
 }
 
-/** One neighbour, one request after the other, until `signal` aborts. */
+/** Sends one request after the other as another caller, until `signal` aborts. */
 async function neighbour(times, signal, ask) {
   while (!signal.aborted) {
     const start = performance.now();
@@ -70,7 +69,7 @@ async function neighbour(times, signal, ask) {
   }
 }
 
-/** The 99th percentile of each question of the neighbours, and the service's greatest resident memory meanwhile. */
+/** The 99th percentile of each request of the other callers, and the peak of the service's resident memory. */
 async function underFlood(world, route, connections) {
   const { url, pid, questions } = world;
   const stop = connections === 0 ? async () => undefined : flood(url, route, connections);
@@ -149,7 +148,7 @@ export async function run({ events = EVENTS } = {}) {
     await underFlood(world, world.plain, 10);
     const rows = [];
     for (const route of costlyRoutes(events)) {
-      // Each beside its base: the machine is not the same a minute later.
+      // Each flood is measured right after its base, because the machine changes within a minute.
       const quiet = await underFlood(world, world.plain, 0);
       rows.push(...rowsOf(route.what, 10, await underFlood(world, route, 10), quiet.p99));
       const plain = await underFlood(world, world.plain, 1000);

@@ -1,6 +1,6 @@
 /**
- * The log over HTTP: all of it as lines beside the same SELECT through psql, and a GET as of a position beside a plain one.
- * Needs psql. `node bench/feed.mjs 100000` for a log of another size.
+ * Compares the whole log over HTTP with the same SELECT through psql, and a GET as of a position with a plain GET. It
+ * needs psql. `node bench/feed.mjs 100000` uses a log of another size.
  */
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';

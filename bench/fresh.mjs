@@ -1,7 +1,7 @@
 /**
- * The first minute of a fresh database: creates while PostgreSQL has no statistics of the growing tables, beside a minute of the
- * same load once they are analyzed. The slowest five seconds of each minute are compared: a checkpoint, a vacuum or a busy
- * machine can slow down either. The first five seconds are left out: they are those of a cold node.
+ * Compares creates in the first minute of a new database, when PostgreSQL has no statistics, with a minute of the same
+ * load after the tables are analyzed. It compares the slowest five seconds of each, because a checkpoint or a vacuum
+ * can slow down both. The first five seconds are left out, while node is cold.
  */
 import autocannon from 'autocannon';
 import { middle } from './middle.mjs';

@@ -1,6 +1,7 @@
 /**
- * What a gateway's questions cost over HTTP, with 100,000 credentials in the table: by the number of rules, against reading a
- * credential, and the recheck of 10,000. Every size in turn, two seconds each: a machine that slows down slows all of them.
+ * Measures a gateway's requests over HTTP, with 100,000 credentials in the table: authorize by the number of rules,
+ * against a GET of a credential, and the recheck of 10,000. Sizes alternate every two seconds, so that a slow moment
+ * affects all.
  */
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
@@ -19,7 +20,10 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const GATEWAY = { authorization: `Bearer ${TOKEN}`, ...JSON_TYPE };
 const ADMIN = { authorization: `Bearer ${API_KEY}`, ...JSON_TYPE };
 
-/** Straight into the read model: what the questions read; the log would be the load else. The n-th fingerprint is told by n. */
+/**
+ * Writes the rows of credentials without events, because the requests read only rows. The n-th fingerprint follows from
+ * n.
+ */
 const FILL = `insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id,
     key_type, key_bits, key_blob, fingerprint, exclusive)
   select p.account_id, 'sshcr_' || lpad(n::text, 27, '0'), 1, now(), '', '', 'ssh-ed25519 AAAA', case
@@ -35,7 +39,7 @@ async function fill(client) {
   return rows;
 }
 
-/** Of every size the rule that matches is the last, so that it has to be found among all. */
+/** For every size the last rule is the one that matches. */
 const authorize = (keys, size) => ({
   path: '/ssh_gateway/authorize',
   headers: GATEWAY,
@@ -68,7 +72,7 @@ async function post(url, path, body) {
   return { status: response.status, body: await response.json() };
 }
 
-/** Throws unless the bench asks what it means to ask. */
+/** Throws if an answer is not the expected one, so that the bench measures the right thing. */
 async function confirm(url, cases) {
   for (const { requests, path } of cases) {
     const { body } = await post(url, path, JSON.parse(requests.at(-1).body));
@@ -117,7 +121,7 @@ async function measure(service) {
   for (const each of cases) await requestsPerSecond(each, url, 2);
   const rates = cases.map(() => []);
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Another order each round: the machine is not the same at the end of one.
+    // Each round has another order, because the machine changes within a round.
     for (let n = 0; n < cases.length; n += 1) {
       const turn = (n + round) % cases.length;
       rates[turn].push(await requestsPerSecond(cases[turn], url, SECONDS));

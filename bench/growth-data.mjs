@@ -1,6 +1,6 @@
 /**
- * Accounts with credentials, made by SQL: their events with right leaf hashes, heads, rows, an admin and an API key each. The
- * names and keys are told by numbers: accounts from 1, and credentials from 1 over all accounts.
+ * Makes accounts with credentials by SQL: events with right leaf hashes, heads, rows, and an admin and an API key for
+ * each account. Names and keys follow from numbers. Accounts count from 1, and credentials from 1 over all accounts.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,7 +14,7 @@ export const fingerprintOf = (number) =>
 const ID = (prefix, number) => `'${prefix}_' || lpad((${number})::text, 27, '0')`;
 const PER_STATEMENT = 50_000;
 
-/** $1 accounts. A loop of sha256 in SQL: the hash of each key's text. */
+/** Makes $1 accounts, with the hash of each API key. */
 const ACCOUNTS = [
   `insert into principals select ${ID('ac', 'a')}, ${ID('usr', 'a')}, 1, now(), 'user', '', 'bench@example.com', 'admin', true, false
     from generate_series(1, $1::int) a`,
@@ -22,7 +22,10 @@ const ACCOUNTS = [
     encode(sha256(('key-of-account-' || a)::bytea), 'hex') from generate_series(1, $1::int) a`,
 ];
 
-/** $1 to $2: credentials; $3 how many an account has. `g` is a credential's number, `n` that in its account. */
+/**
+ * Makes the credentials $1 to $2. An account has $3. `g` is a credential's number, and `n` is its number in its
+ * account.
+ */
 const EVENTS = `
   insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
   select account_id, n, stream_id, 1, event_id, type, data, metadata, at, at,
@@ -51,9 +54,9 @@ const HEADS = `insert into log_heads (account_id, size, recorded_at)
 const UNSEALED = `select count(*)::int as logs from log_heads h
   where not exists (select from log_checkpoints c where c.account_id = h.account_id and c.size = h.size)`;
 
-/** Answers once the service has sealed the logs, and PostgreSQL has analyzed the tables and written them to disk. */
+/** Resolves once the service has sealed the logs, and PostgreSQL has analyzed the tables and written them to disk. */
 export async function writeAccounts(client, accounts, credentialsOfEach) {
-  // Also the service seals 10,000 logs many times faster so.
+  // The service also seals the 10,000 logs sooner without flushes.
   await flushEachCommit(client, false);
   for (const statement of ACCOUNTS) await client.query(statement, [accounts]);
   const total = accounts * credentialsOfEach;

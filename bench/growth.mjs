@@ -1,7 +1,7 @@
 /**
- * Does a request cost more with more credentials, or with more accounts? The CPU time of node and PostgreSQL for a request,
- * at sizes that stand beside each other: each has a service and a database of its own, and each round measures every size in
- * turn, so that a machine that slows down slows all of them. Then the memory that creates and a walk through a list leave.
+ * Measures whether a request takes more CPU time of node and PostgreSQL with more credentials or more accounts. Each
+ * size has its own service and database, and each round measures every size, so that a slow moment of the machine
+ * affects all sizes. Then it measures the memory that is still held after creates and after reading a list.
  */
 import { readFile } from 'node:fs/promises';
 import autocannon from 'autocannon';
@@ -15,7 +15,7 @@ const MAX_DEPTH_RATIO = 1.2;
 const MAX_GROWTH_MB = 100;
 const TOKEN = 'a-gateway-token-for-the-bench';
 const CONNECTIONS = 16;
-/** More would take longer to prepare for each connection than to send. Each measurement draws others. */
+/** The requests of one measurement. Each measurement draws others. */
 const SAMPLES = 128;
 const PAGE = 20;
 const LENGTHS = {
@@ -35,7 +35,10 @@ const asAdmin = ({ account }, more = {}) => ({
   ...more,
 });
 
-/** The requests about a credential: `number` is its own, `position` that of its event in the log of its account. */
+/**
+ * The requests about a credential. `number` is its number, and `position` is the place of its event in its account's
+ * log.
+ */
 const OPERATIONS = {
   get: (one) => asAdmin(one, { path: `/ssh_credentials/${one.id}` }),
   list: (one) => asAdmin(one, { path: `/ssh_credentials?limit=${PAGE}&before_id=${one.id}` }),
@@ -48,7 +51,7 @@ const OPERATIONS = {
   'get as of': (one) => asAdmin(one, { path: `/ssh_credentials/${one.id}?as_of=${one.position}` }),
   feed: (one) => asAdmin(one, { path: `/events?limit=${PAGE}&after=${one.position}` }),
   history: (one) => asAdmin(one, { path: `/ssh_credentials/${one.id}/events` }),
-  // The last one, since it makes the sizes others.
+  // Creates come last, because they change the sizes.
   create: (one) =>
     asAdmin(one, {
       method: 'POST',
@@ -63,7 +66,10 @@ const PAGES = {
   last: () => asAdmin({ account: 1 }, { path: `/ssh_credentials?limit=${PAGE}&before_id=${credentialId(PAGE + 1)}` }),
 };
 
-/** The slope of the least squares through the logarithms: 0 costs the same at every size, 1 is proportional to it. */
+/**
+ * The slope of a least-squares line through the logarithms. 0 means the same time at every size, and 1 means
+ * proportional.
+ */
 function exponentOf(points) {
   const logs = points.map(({ x, y }) => ({ x: Math.log(x), y: Math.log(y) }));
   const mean = (axis) => logs.reduce((sum, point) => sum + point[axis], 0) / logs.length;
@@ -72,7 +78,7 @@ function exponentOf(points) {
   return sum((x, y) => x * y) / sum((x) => x * x);
 }
 
-/** A service with so many accounts of so many credentials; `size` is what its results are drawn against. */
+/** Starts a service with so many accounts of so many credentials. The growth is computed over `size`. */
 async function startSized(accounts, credentialsOfEach, size) {
   const service = await startService({ GATEWAY_TOKENS: TOKEN });
   await onServer(service.dataDir, (client) => writeAccounts(client, accounts, credentialsOfEach));
@@ -84,11 +90,11 @@ async function startSized(accounts, credentialsOfEach, size) {
   return { ...service, size, sample, created: 0 };
 }
 
-/** The CPU time of a request in microseconds, of node and PostgreSQL together. */
+/** The CPU time of a request in microseconds, for node and PostgreSQL together. */
 async function measure(service, [operation, requestOf], { seconds, creates }) {
   const { url, pid, cpuMicros, sample } = service;
   const cpu = async () => (await cpuMicros()) + (await cpuMicrosOfChildren(pid));
-  // Each connection goes through all of them in order, from the start.
+  // Each connection sends all of them in order, from the first one on.
   const requests = Array.from({ length: SAMPLES }, () => requestOf(sample()));
   const length = operation === 'create' ? { amount: creates } : { duration: seconds };
   const before = await cpu();
@@ -150,7 +156,7 @@ async function depthRow(service, { rounds, ...length }) {
 const residentMb = async (pid) =>
   Math.round(Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
 
-/** What the process still holds after many creates and after reading a whole list. On the largest size. */
+/** The memory that the process holds after many creates and after reading a whole list, at the largest size. */
 async function memoryRow(dataService, { creates, connections, page }) {
   const { size } = dataService;
   await dataService.stop();
@@ -178,7 +184,7 @@ async function memoryRow(dataService, { creates, connections, page }) {
   };
 }
 
-/** Starts a service for each, uses them, and removes them. */
+/** Starts the services, uses them, and removes them. */
 async function withServices(starts, use) {
   const services = [];
   try {

@@ -1,6 +1,6 @@
 /**
- * One attack on an SSH gateway, in a process of its own, until it is killed: `node hostile-client.mjs ATTACK PORT KEY-FILE`.
- * Traffic goes to this machine only.
+ * One attack on an SSH gateway, in a process of its own, until it is killed: `node hostile-client.mjs ATTACK PORT
+ * KEY-FILE`. Traffic goes to this machine only.
  */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -27,7 +27,7 @@ const globalRequest = (name, wantsReply, ...fields) =>
   message(80, text(name), Buffer.from([wantsReply ? 1 : 0]), ...fields);
 const data = (channel, size) => message(94, uint32(channel), text(Buffer.alloc(size)));
 
-/** A client that sends whatever it likes. `heard` gets the names and fields of messages. */
+/** A client that can send any bytes. `heard` gets the names and fields of the messages that it receives. */
 function raw(localAddress, heard) {
   const socket = connect({ host: HOST, port, localAddress, noDelay: true });
   const names = ['SERVICE_ACCEPT', 'USERAUTH_SUCCESS', 'USERAUTH_FAILURE', 'REQUEST_SUCCESS', 'CHANNEL_OPEN'];
@@ -51,7 +51,7 @@ function raw(localAddress, heard) {
       }
       socket.uncork();
     },
-    /** Calls again and again, as fast as the gateway reads. */
+    /** Calls `act` again and again, as fast as the gateway reads. */
     flood(act) {
       const go = () => {
         for (let n = 0; n < 50 && !socket.destroyed && !socket.writableNeedDrain; n += 1) act();
@@ -76,7 +76,7 @@ function raw(localAddress, heard) {
 
 const key = ssh2.utils.parseKey(readFileSync(keyFile));
 
-/** Logs in, then calls `act`; again and again if the gateway ends it. */
+/** Logs in and then calls `act`. Starts again whenever the gateway ends the connection. */
 function loggedIn(act, heard = () => undefined) {
   const client = raw(HOST, (self, name, fields) => {
     if (name === 'HANDSHAKE' && !self.isIn) self.protocol.service('ssh-userauth');
@@ -91,7 +91,7 @@ function loggedIn(act, heard = () => undefined) {
   return client;
 }
 
-/** A bind with visitors; `opened` is called with each channel. */
+/** A bind with visitors. `opened` gets each channel. */
 function withVisitors(count, opened) {
   loggedIn(
     (client) => client.send(globalRequest('tcpip-forward', true, text(HOST), uint32(0))),

@@ -1,6 +1,6 @@
 /**
- * What another client of the gateway feels while one attacks it: the time of an answer through its tunnel, and of a login,
- * against a quiet gateway, and the memory of the gateway. Each attack is a process of its own.
+ * Measures what another client of the gateway notices during an attack, against a quiet gateway: the time of an answer
+ * through its tunnel, the time of a login, and the memory of the gateway. Each attack runs in its own process.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,13 +37,13 @@ function logIn(port, privateKey) {
   });
   return new Promise((resolve, reject) => {
     client.once('ready', () => resolve(client)).on('error', reject);
-    // With Nagle's algorithm a client waits 40 ms for itself.
+    // With Nagle's algorithm the client itself would wait 40 ms.
     const sock = connect({ host: HOST, port, noDelay: true });
     client.connect({ sock, username: 'any', privateKey, readyTimeout: 20_000 });
   });
 }
 
-/** Answers and logins of the neighbour for some seconds. */
+/** Measures answers and logins of another client for some seconds. */
 async function feel(sshPort, echoPort, privateKey) {
   const [pings, logins] = [[], []];
   let failed = 0;
@@ -133,7 +133,7 @@ async function measure(folder, service, programs) {
   const wanted = process.env.ATTACK;
   const rows = [];
   for (const name of names.filter((each) => wanted === undefined || each.includes(wanted))) {
-    // A gateway of its own for each: the memory of one attack is not that of the last.
+    // Each attack gets a new gateway, so that its memory is not that of an earlier attack.
     const { child, port } = await startGateway(folder, service);
     programs.push(child);
     const client = await logIn(port, privateKey);
@@ -146,7 +146,7 @@ async function measure(folder, service, programs) {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     programs.push(attacker);
-    // A stranger brings a machine of its own: what it computes must not be taken from the two cores of this one.
+    // A real attacker has another machine, so its work must not take CPU time from the gateway here.
     setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
     await once(attacker.stdout, 'data');
     await sleep(1_000);

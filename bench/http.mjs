@@ -1,7 +1,6 @@
 /**
- * What a request costs over HTTP, beside the bare framework and beside pgbench in the same rounds. The goals against the
- * framework are ratios of node's CPU time, which the operating system counts for each process: on two cores a rate says more
- * of the generator and PostgreSQL.
+ * Measures requests over HTTP, and the bare framework and pgbench in the same rounds. The goals against the framework
+ * are ratios of node's CPU time, because on two cores a rate would depend more on the load generator and PostgreSQL.
  */
 import { readFile } from 'node:fs/promises';
 import autocannon from 'autocannon';
@@ -14,7 +13,7 @@ import { timesOfPosts } from './one-connection.mjs';
 import { openPgbench } from './pgbench.mjs';
 import { API_KEY, cpuMicrosOfChildren, startProgram, startService } from './programs.mjs';
 
-/** Warm after so many requests, not after a time: on a busy machine the compiler would not be done. */
+/** The warm-up is a number of requests and not a time, because on a busy machine the compiler would not be done. */
 const LENGTHS = { rounds: 5, seconds: 4, warmUpRequests: 40_000, warmUpCreates: 4_000 };
 const QUICK_LENGTHS = { rounds: 3, seconds: 1, warmUpRequests: 20_000, warmUpCreates: 2_000 };
 const HEADERS = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
@@ -36,7 +35,7 @@ const REQUESTS = [
   },
 ];
 
-/** Requests a second, and the CPU time of each request in microseconds, by who takes it. */
+/** The requests per second, and the CPU time of a request in microseconds for each process. */
 async function measure({ url, pid, cpuMicros }, { path, ...options }, seconds) {
   const times = async () => ({
     node: await cpuMicros(),
@@ -85,10 +84,10 @@ const CREATE = REQUESTS[0].optionsOf();
 
 const timesOfOneCreate = ({ url }, seconds) => timesOfPosts(`${url}/ssh_credentials`, HEADERS, newBody, seconds);
 
-/** What a flush may take longer on another disk: that of a laptop or a cloud's takes about a millisecond. */
+/** The additional time of a flush on a slower disk. The disk of a laptop or a cloud takes about a millisecond. */
 const SLOWER_FLUSH_MS = 1;
 
-/** As on such a disk: each commit waits so much longer. */
+/** Runs `work` while each commit waits as long as on such a disk. */
 async function onSlowerDisk(database, work) {
   const change = async (...settings) => {
     for (const setting of settings) await database.query(`alter system ${setting}`);
@@ -99,8 +98,8 @@ async function onSlowerDisk(database, work) {
 }
 
 /**
- * Creates beside transactions of pgbench on the same server, round by round. `floor` is the bare framework with one insert
- * for each request: what no service on this framework and database could be below.
+ * Measures creates and transactions of pgbench on the same server, round by round. `floor` is the bare framework with
+ * one insert for each request: no service on this framework and database could take less time.
  */
 async function beside(pgbench, database, { service, floor }, { rounds, seconds, warmUpCreates }) {
   const [rates, times, slower, inserts, floors] = [[], [], [], [], []];

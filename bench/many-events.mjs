@@ -1,19 +1,22 @@
 /**
- * A log of a given size made by SQL alone: valid events of an account's life with right leaf hashes, and no rows. Of ten
- * events seven create a credential, one creates an edge, one updates a credential, and one deletes a credential or updates
- * an edge; what is updated or deleted was made when the log was half as long.
+ * Makes a log of a given size by SQL: valid events with right leaf hashes, and no rows. Of ten events seven create a
+ * credential, one creates an edge, one updates a credential, and one deletes a credential or updates an edge. What is
+ * updated or deleted was created when the log was half as long.
  */
 export const ACCOUNT = 'ac_000000000000000000000Bench1';
 const OWNER = 'usr_000000000000000000000Bench1';
 const PER_STATEMENT = 50_000;
 
-/** As the service makes them: a UUID of version 7, which begins with the time in milliseconds. */
+/** Event ids like those of the service: UUIDs of version 7, which begin with the time in milliseconds. */
 const EVENT_ID = `(lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(n::text), 1, 3)
   || '8' || substr(md5(n::text), 4, 15))::uuid`;
 
 const ID = (prefix, number) => `'${prefix}_0' || lpad((${number})::text, 26, '0')`;
 
-/** $1 the account, $2 the owner, events $3 + 1 to $4. `n` is an event's number from 0, `b` its block of ten, `h` half of that. */
+/**
+ * Events $3 + 1 to $4 of the account $1 and the owner $2. `n` counts events from 0, `b` is the block of ten, and `h` is
+ * half of `b`.
+ */
 const INSERT = `
   insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
   select $1, position, stream_id, stream_version, event_id, type, data, metadata, at, at,
@@ -44,7 +47,7 @@ const INSERT = `
       from generate_series($3::int, $4::int - 1) n) numbered
   ) made order by position`;
 
-/** Appends `count` events of an account of its own; answers with that account's id. */
+/** Appends `count` events of a separate account, and returns the id of the account. */
 export async function writeManyEvents(client, count) {
   for (let from = 0; from < count; from += PER_STATEMENT) {
     await client.query(INSERT, [ACCOUNT, OWNER, from, Math.min(from + PER_STATEMENT, count)]);

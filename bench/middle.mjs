@@ -1,2 +1,2 @@
-/** The median of numbers; of an even count the greater one of the two in the middle. */
+/** The median of numbers. Of an even count it is the greater of the two numbers in the middle. */
 export const middle = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];

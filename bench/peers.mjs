@@ -1,7 +1,7 @@
 /**
- * Appending beside other event stores on the same PostgreSQL server, each in a process and a database of its own: rates with
- * 32 and 128 writers, and what a rate is worth: who wins races for a stream, and whether a live follower sees every event.
- * `npm ci --prefix bench` installs the others.
+ * Compares appends with other event stores on the same PostgreSQL server, each in its own process and database. It
+ * measures the rates with 32 and 128 writers, checks who wins races for a stream, and whether a live follower sees
+ * every event. `npm ci --prefix bench` installs the other stores.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { ageServer, checkpoint } from './aged-server.mjs';
 import { middle } from './middle.mjs';
 import { startService } from './programs.mjs';
 
-/** What each one does in an append beyond its event. */
+/** What each store does in an append in addition to the event. */
 const STORES = {
   ours: 'read model, head of the log, leaf hash',
   castore: 'no read model',
@@ -38,7 +38,7 @@ async function startStore(name, { host, port, user }) {
     env: { PATH, HOME, DATABASE_URL, ...address },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  // Once for all answers: each listener stays until the end.
+  // One listener for all answers, because each listener stays until the end.
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`the store ${name} ended with ${code}`);
   });
@@ -59,7 +59,7 @@ async function startStore(name, { host, port, user }) {
   return { name, ask, stop };
 }
 
-/** No service runs on ours, which would sign checkpoints of the log meanwhile. The others do no such work. */
+/** No service runs on our database, because it would sign checkpoints, which the other stores do not do. */
 const databaseOf = (name) => name.replace('-', '_');
 
 async function onDatabase(server, database, run) {
@@ -68,10 +68,10 @@ async function onDatabase(server, database, run) {
   await run(client).finally(() => client.end());
 }
 
-/** Rates of every store by writers, each round measuring every store in turn. */
+/** The rates of every store by the number of writers. Each round measures every store. */
 async function ratesOf(stores, server, { rounds, ms, warmUpMs }) {
   for (const { ask } of stores) await ask('append', { writers: 32, ms: warmUpMs });
-  // Else autovacuum would do it in the middle of some round.
+  // Otherwise autovacuum would do this during a round.
   for (const { name } of stores) {
     await onDatabase(server, databaseOf(name), (client) => client.query('vacuum analyze'));
   }
@@ -110,7 +110,7 @@ function rateRows({ writers, rates, cpu }) {
   return [ratio, ...rows];
 }
 
-/** A peer's faults are shown, and are no miss of ours. */
+/** Faults of the other stores are shown, and do not count as a missed goal. */
 async function correctnessRows({ name, ask }, { ms }) {
   const { winners } = await ask('race', RACES);
   const { appended, lost, twice } = await ask('follow', { writers: 32, ms });

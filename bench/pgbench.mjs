@@ -1,7 +1,7 @@
 /**
- * What PostgreSQL does without the service. pgbench comes with PostgreSQL's server packages (Debian: `apt-get install
- * postgresql`), and must be in the PATH. Its transactions are prepared, and each is one of two statements: the insert of one
- * such event into a table like that of the log; or the service's own statement for a create.
+ * Measures PostgreSQL without the service, by pgbench, which must be in the PATH (Debian: `apt-get install
+ * postgresql`). Its transactions are prepared. Each is the insert of one event into a table like that of the log, or
+ * the service's statement for a create.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +15,10 @@ import { EVENT_TYPE, METADATA, newCredential } from './peers/new-event.mjs';
 
 const run = promisify(execFile);
 
-/** A copy of the newest event under new ids, with a hash of its texts, which are in the statement: pgbench has nothing to make. */
+/**
+ * Copies the newest event under new ids, with a hash of its texts. The texts are in the statement, so pgbench makes
+ * nothing.
+ */
 const insertLike = ({ account_id, type, data, metadata }) =>
   `insert into pgbench_events
   (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at, recorded_at, leaf_hash)
@@ -24,16 +27,16 @@ const insertLike = ({ account_id, type, data, metadata }) =>
     /\n\s*/g,
     ' ',
   );
-/** A colon and a letter would be a variable of pgbench, so texts get none. A cast has two colons. */
+/** pgbench takes a colon and a letter for a variable, so texts must not have them. A cast has two colons. */
 const withoutVariables = (statement) => statement.replace(/:(?=[a-z_])(?<!::)/gi, ': ');
 const literal = (text) => `'${text.replaceAll("'", "''")}'`;
 
 const ACCOUNT = 'ac_000000000000000000000Pgbnch';
-/** Stands for the number of a transaction, which has as many digits. */
+/** A placeholder for the number of a transaction, with as many digits. */
 const NUMBER = '8888888888';
 const EVENT_ID = '00000000-0000-0000-0000-000000000000';
 
-/** What the service sends for one create. Its id, its event id and its key are new in each transaction. */
+/** The statement that the service sends for one create. Id, event id and key are new in each transaction. */
 function createStatement() {
   const [occurredAt, id] = [new Date(), `sshcr_${NUMBER.padStart(27, '0')}`];
   const data = { ...newCredential(), fingerprint: `SHA256:${NUMBER}` };
@@ -52,12 +55,12 @@ function textOf(value) {
   return value.includes(NUMBER) ? `replace(${text}, '${NUMBER}', :number::text)` : text;
 }
 
-/** Makes the table and the script. `client` is connected to the server of `address`. Undefined if there is no pgbench. */
+/** Makes the table and the scripts on the server that `client` is connected to. Undefined if there is no pgbench. */
 export async function openPgbench(client, { host, port, user }) {
   const isThere = await run('pgbench', ['--version']).catch(() => undefined);
   if (isThere === undefined) return undefined;
   await client.query('create table pgbench_events (like events including all)');
-  // As large as the log, and vacuumed with it, so that the indexes are as deep.
+  // The table is as large as the log and vacuumed like it, so that the indexes have the same depth.
   await client.query('insert into pgbench_events select * from events');
   await client.query('create sequence pgbench_positions start 1000000000 cache 100');
   await client.query('vacuum analyze');
@@ -79,12 +82,12 @@ export async function openPgbench(client, { host, port, user }) {
 
   return {
     insert,
-    /** Inserts a second of 32 clients. */
+    /** The inserts per second of 32 clients. */
     async rate(seconds) {
       const { stdout } = await pgbench('insert', 32, seconds, '-j', 2);
       return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
     },
-    /** The times of the transactions of one client, in ms. `script`: `insert` or `create`. */
+    /** The times of one client's transactions, in ms. `script` is `insert` or `create`. */
     async timesOfOne(script, seconds) {
       await pgbench(script, 1, seconds, '-l', `--log-prefix=${join(folder, 'times')}`);
       const [name] = (await readdir(folder)).filter((file) => file.startsWith('times'));

@@ -1,4 +1,4 @@
-/** Starts the programs that are measured, each in a process of its own. */
+/** Starts the measured programs, each in its own process. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { findRunningPostgres } from '../dist/src/database/embedded/embedded-post
 
 const READY = /ready at (http:\/\/\S+)/;
 
-/** Runs a script until it says it is ready. `readyMs` is from spawn to that line. */
+/** Starts a script and waits until it prints that it is ready. `readyMs` is the time until then. */
 export async function startProgram(script, settings = {}) {
   const start = performance.now();
   const [reportCpu, path] = ['report-cpu.mjs', script].map((file) => new URL(file, import.meta.url).pathname);
@@ -46,11 +46,15 @@ export async function startProgram(script, settings = {}) {
 
 const MICROS_PER_TICK = 10_000;
 
-/** The CPU time of the running processes that this one has started, in microseconds: the embedded PostgreSQL's. Linux only. */
+/**
+ * The CPU time of a process's running children, in microseconds. For a service these are the embedded PostgreSQL. Linux
+ * only.
+ */
 export async function cpuMicrosOfChildren(pid) {
   const running = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
   const stats = await Promise.all(running.map((id) => readFile(`/proc/${id}/stat`, 'utf8').catch(() => '')));
-  // After the name in brackets: state, parent, and from the twelfth on user and system time, of itself and of ended children.
+  // After the name in brackets: state, parent, and from the twelfth on user and system time, of itself and of ended
+  // children.
   const processes = stats.map((stat) => [Number.parseInt(stat, 10), stat.slice(stat.lastIndexOf(')') + 2).split(' ')]);
   const children = processes.filter(([, fields]) => Number(fields[1]) === pid);
   const times = children.map(async ([id, fields]) => {
@@ -62,7 +66,7 @@ export async function cpuMicrosOfChildren(pid) {
 
 export const API_KEY = 'a-key-for-the-bench';
 
-/** A port of the loopback address that nobody uses now. */
+/** A free port of the loopback address. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -88,8 +92,8 @@ export async function startService(settings = {}) {
 }
 
 /**
- * Runs `work` with a client of the embedded database of a service. The client ends before its server: else its error would
- * end the bench.
+ * Runs `work` with a client of a service's embedded database. The client ends before its server, because the error of a
+ * lost connection would end the bench.
  */
 export async function onServer(dataDir, work) {
   const client = new pg.Client({ ...(await findRunningPostgres(dataDir)), database: 'postgres' });
@@ -101,7 +105,7 @@ export async function onServer(dataDir, work) {
   }
 }
 
-/** How long psql takes to run a statement and drop what it answers, in ms. */
+/** The time in ms that psql takes to run a statement and discard the result. */
 export async function psqlMs({ host, port, user }, sql) {
   const start = performance.now();
   const child = spawn('psql', ['-X', '-At', '-h', host, '-p', String(port), '-U', user, '-d', 'postgres', '-c', sql], {

@@ -1,6 +1,6 @@
 /**
- * Every text known to make a key parser slow, against the compiled parser: `node bench/public-key-attacks.mjs` after
- * `npm run build`. A parse is synchronous, so its time is how long every other caller of the service waits.
+ * Measures the parser with every text that is known to make a key parser slow. A parse is synchronous, so every other
+ * caller of the service waits for it. Run `npm run build` first, then `node bench/public-key-attacks.mjs`.
  */
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -44,7 +44,7 @@ const dsaParameters = (bytes) => sequence(DSA, sequence(integer(odd(bytes)), int
 const dsaPrivate = (bytes) => sequence(integer(Buffer.of(0)), dsaParameters(bytes), der(0x04, integer(odd(32))));
 const dsaPublic = (bytes) => sequence(dsaParameters(bytes), bits(integer(odd(bytes))));
 
-/** A curve spelled out over a field of that size; the number that should be prime is not. */
+/** A curve with explicit parameters over a field of this size. The number that should be prime is not. */
 const curve = (bytes) =>
   sequence(
     integer(Buffer.of(1)),
@@ -68,7 +68,7 @@ const line = (type, ...fields) =>
 const mpint = (bytes) => Buffer.concat([Buffer.of(0), odd(bytes)]);
 const E = Buffer.of(1, 0, 1);
 
-/** A modulus that passes the search for small factors, so that every later step sees it too. */
+/** A modulus that passes the search for small factors, so that every later step also gets it. */
 function withoutFactors(bytes) {
   for (;;) {
     const number = mpint(bytes);
@@ -158,7 +158,7 @@ function elapsedMs(work) {
   return performance.now() - start;
 }
 
-/** The mean over many parses of a good key, and how much of it is sshpk's second opinion. */
+/** The mean time over many parses of a good key, and the part of it that sshpk takes. */
 function ordinary(parse, what, text) {
   const { blob } = parse(text);
   const wholeUs = meanUs(() => parse(text));
@@ -178,11 +178,11 @@ function meanUs(work) {
   return ((performance.now() - start) * 1000) / PARSES;
 }
 
-/** One row per attack, then what ordinary keys cost. */
+/** One row for each attack, and then the rows of ordinary keys. */
 export async function run() {
   const { parsePublicKey: parse } = await import('../dist/src/rules/public-keys/public-key.js');
   const rows = [];
-  // The first parse compiles code and fills caches; it must not count as the first attack's time.
+  // The first parse compiles code and fills caches, so it must not count for the first attack.
   const ed25519 = line('ssh-ed25519', createHash('sha256').update('seed').digest());
   parse(ed25519);
   for (const [what, make] of Object.entries(ATTACKS)) rows.push(await attack(parse, what, make()));

@@ -1,6 +1,6 @@
 /**
- * A million events: repair, prove, verify, export and import by the operator's commands, each in a process of its own; and
- * what callers notice of a repair. `EVENTS=100000` for a short run.
+ * Runs the operator's commands on a million events, each in its own process: repair, prove, verify, export and import.
+ * It also measures what callers notice of a repair. `EVENTS=100000` makes a short run.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const range = (numbers, digits) => `${Math.min(...numbers).toFixed(digits)}-${Ma
 
 const command = (dataDir, ...args) => runCommand({ DATA_DIR: dataDir }, args);
 
-/** Runs a command to its end: how long it took, the most memory it held, and what it said. `stdout`: a file for what it prints. */
+/** Runs a command, and returns its time, its peak of memory and its stderr. `stdout` is a file for its output. */
 async function runCommand(settings, args, stdout = 'pipe') {
   const start = performance.now();
   const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings };
@@ -42,7 +42,7 @@ async function runCommand(settings, args, stdout = 'pipe') {
   return { seconds: (performance.now() - start) / 1000, peakMb, said };
 }
 
-/** Imports of the same log into new databases. */
+/** Imports the same log into new databases. */
 async function imports(sql, server, dataDir) {
   const path = join(dirname(dataDir), 'log.ndjson');
   const file = await open(path, 'w');
@@ -65,7 +65,7 @@ async function repeated(dataDir, ...args) {
   return runs;
 }
 
-/** What the commands say they took, without the start of the process. */
+/** The time that a command reports, without the start of its process. */
 const wholeOf = ({ said }) => Number(/ in ([\d.]+) s/.exec(said)[1]);
 const foldingOf = ({ said }) => Number(/, ([\d.]+) s of it/.exec(said)[1]);
 const heldOf = ({ said }) => Number(/longer than (\d+) ms/.exec(said)[1]);
@@ -76,7 +76,10 @@ const peakOf = (runs) => `${Math.max(...runs.map(({ peakMb }) => peakMb))} MB`;
 const perSecond = (rates) => `${Math.round(middle(rates)).toLocaleString('en')}/s (${range(rates, 0)})`;
 const row = (what, measured, goal, ok = true) => ({ what, measured, goal, ok });
 
-/** Writes and reads over HTTP while `work` runs: how many requests, how many failed, and the longest time without an answer. */
+/**
+ * Writes and reads over HTTP while `work` runs. Returns the requests, the failures and the longest time without an
+ * answer.
+ */
 async function underLoad(url, work) {
   const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ hostports: ['1.tcp.example.com:20000'], description: 'load' });
@@ -85,7 +88,7 @@ async function underLoad(url, work) {
     { method: 'GET', path: '/edges/tcp?limit=2' },
   ];
   const load = autocannon({ url, connections: CONNECTIONS, duration: 3600, headers, requests });
-  // The first requests are those of a cold process.
+  // The first requests would be slow, because the process is cold.
   await new Promise((resolve) => setTimeout(resolve, 3000));
   let [longestMs, answered, failed, last] = [0, 0, 0, performance.now()];
   load.on('response', (_client, status) => {
@@ -125,12 +128,12 @@ export async function run() {
   }
 }
 
-/** Edits a tenth of the rows, by someone who may write the tables. */
+/** Edits a tenth of the rows, as someone could who may write the tables. */
 const EDIT = `update ssh_credentials set metadata = 'edited' where right(id, 1) = '1'`;
 
 async function rowsOf({ url, dataDir }, server, sql) {
   await writeManyEvents(sql, EVENTS);
-  // Else the first runs are measured while PostgreSQL still writes these events to disk.
+  // Otherwise PostgreSQL would still write these events to disk during the first runs.
   await sql.query('checkpoint');
   // The log has no rows yet.
   const filled = await command(dataDir, 'projections', 'repair');

@@ -1,8 +1,7 @@
 /**
- * `npm run bench` measures everything; `npm run bench -- http acl` only what is named. Prints each figure beside its goal, adds
- * the run to bench/results.json, and makes the ten figures of docs/performance.md anew. With `--quick` it measures in short rounds
- * what can be, by default the main figures, in two minutes, and writes no file. Ratios are taken side by side in one run: an
- * absolute figure says more of the machine.
+ * `npm run bench` measures everything, and `npm run bench -- http acl` only these sections. It prints each figure with
+ * its goal, adds the run to bench/results.json, and writes the ten figures of docs/performance.md. With `--quick` it
+ * measures the main figures in short rounds and writes no file.
  */
 import { arch, cpus, platform } from 'node:os';
 import { QUICK_SECTIONS, SECTIONS } from './sections.mjs';
@@ -19,7 +18,7 @@ if (unknown.length > 0) {
 
 const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${platform()} ${arch()}, Node ${process.versions.node}`;
 
-/** The rows of one section. One that cannot run here is no reason to lose the others. */
+/** The rows of one section. If a section cannot run here, the others still run. */
 async function measure(name) {
   console.error(`measuring ${name} ...`);
   const start = performance.now();
@@ -43,7 +42,7 @@ for (const name of Object.keys(SECTIONS).filter((each) => wanted.includes(each))
     figures += 1;
     if (!ok) missed += 1;
   }
-  // After each section: an interrupted run keeps what it has measured.
+  // It is written after each section, so that an interrupted run keeps its results.
   if (!quick) await addRun(machine, name, measured);
 }
 if (!quick) await writeFigures();

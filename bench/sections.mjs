@@ -16,5 +16,5 @@ export const SECTIONS = {
   hostile: 'hostile.mjs',
 };
 
-/** Those that have short rounds, or need none. */
+/** The sections of `--quick`. They have short rounds, or need none. */
 export const QUICK_SECTIONS = ['start', 'http', 'acl'];

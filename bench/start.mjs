@@ -1,4 +1,6 @@
-/** From the spawn of the program to "ready": on an empty folder, and on the data of an earlier start. */
+/**
+ * Measures the time from the start of the program to "ready", on an empty folder and on the data of an earlier start.
+ */
 
 import { middle } from './middle.mjs';
 import { startService } from './programs.mjs';

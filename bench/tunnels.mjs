@@ -1,7 +1,7 @@
 /**
- * One tunnel of the gateway beside one of stock sshd (`ssh -R` of the same OpenSSH client), in turns: throughput, connections a
- * second and the time of an answer; then 1,000 tunnels with 5,000 connections through an edge, and the memory that they take.
- * Needs sshd, ssh and root.
+ * Compares one tunnel of the gateway with one of stock sshd (`ssh -R` of the same OpenSSH client): throughput,
+ * connections per second and the time of an answer. Then it measures the memory of 1,000 tunnels with 5,000 connections
+ * through an edge. It needs sshd, ssh and root.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ const MAX_MIB = 1_024;
 const LOGINS_AT_ONCE = 20;
 const OPENED_AT_ONCE = 50;
 
-/** Answers the end of what it is sent with one byte, and each small message at once. */
+/** A target that answers each small message at once, and the end of a stream with one byte. */
 async function startTarget() {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.setNoDelay(true);
@@ -38,7 +38,7 @@ async function startTarget() {
   return server;
 }
 
-/** Starts a program; resolves once it has printed `ready`. */
+/** Starts a program. Resolves once it has printed `ready`. */
 async function start(command, args, ready, env = {}) {
   const child = spawn(command, args, { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env } });
   let output = '';
@@ -126,7 +126,7 @@ async function connectionsPerSecond(port) {
   return count / CONNECT_SECONDS;
 }
 
-/** Each login is one connection of the library, which ends at once. */
+/** The logins per second. Each login is one connection of the library, which ends at once. */
 async function loginsPerSecond({ port, privateKey }) {
   const end = performance.now() + CONNECT_SECONDS * 1_000;
   let count = 0;
@@ -146,7 +146,7 @@ async function loginsPerSecond({ port, privateKey }) {
   return count / CONNECT_SECONDS;
 }
 
-/** Calls `act` for 0 to `count - 1`, some at once. */
+/** Calls `act` for 0 to `count - 1`, at most `atOnce` at the same time. */
 async function each(count, atOnce, act) {
   let next = 0;
   const work = async () => {

@@ -1,4 +1,4 @@
-/** Makes the figures of docs/performance.md from bench/results.json, as `npm run bench` does at its end. */
+/** Writes the figures of docs/performance.md from bench/results.json, as `npm run bench` does at its end. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { withFigures } from './documents.mjs';
@@ -10,7 +10,10 @@ const MAX_RUNS = 3;
 const PAGE = new URL('../docs/performance.md', import.meta.url);
 const readResults = async () => JSON.parse(await readFile(RESULTS, 'utf8').catch(() => '{"sections":{}}'));
 
-/** Adds the rows of a section's run. The newest three runs on one machine stay: figures of two machines are not compared. */
+/**
+ * Adds the rows of a section's run. It keeps the newest three runs on this machine, because machines are not
+ * comparable.
+ */
 export async function addRun(machine, name, { rows, seconds }) {
   const { sections } = await readResults();
   const before = sections[name]?.machine === machine ? sections[name].runs : [];

@@ -127,7 +127,7 @@ describe('the role of the service, whose tables another role owns,', () => {
     expect(await asOwner(...end)).toMatchObject({ code: 0, stdout: `${account}\ttail\tfound\n` });
     expect(await asOwner(...end)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining(`${account} has no open alarm; audit alarms lists those that are open\n`),
+      stderr: expect.stringContaining(`${account} has no open alarm; audit alarms lists the open alarms\n`),
     });
   });
 

@@ -163,38 +163,38 @@ describe('no change is missed', () => {
     await client.query(APPEND, ['ac_late', 'sshcr_late']);
     const before = await changes.since(undefined);
     await pool.query(APPEND, ['ac_early', 'sshcr_early']);
-    const meanwhile = await changes.since(before.moment);
+    const meanwhile = await changes.since(before.watermark);
     expect(meanwhile.changed).toEqual([{ accountId: 'ac_early', id: 'sshcr_early' }]);
     await client.query('commit');
     client.release();
-    const after = await changes.since(meanwhile.moment);
+    const after = await changes.since(meanwhile.watermark);
     expect(after.changed).toEqual([{ accountId: 'ac_late', id: 'sshcr_late' }]);
-    expect((await changes.since(after.moment)).changed).toEqual([]);
+    expect((await changes.since(after.watermark)).changed).toEqual([]);
   });
 
   it('when another server answers, or the clock of the database went back: any may have changed, or expires again', async () => {
     const changes = new CredentialChanges(service.pool);
-    const { moment } = await changes.since(undefined);
-    expect((await changes.since({ ...moment, server: '2026-01-01 00:00:00+00' })).changed).toBeUndefined();
+    const { watermark } = await changes.since(undefined);
+    expect((await changes.since({ ...watermark, server: '2026-01-01 00:00:00+00' })).changed).toBeUndefined();
     const { id } = await newCredential(await addUser(service, 'member'));
     await service.pool.query('update ssh_credentials set expires_at = clock_timestamp() where id = $1', [id]);
-    const ahead = await changes.since({ ...moment, now: '2999-01-01 00:00:00+00' });
-    expect(new Date(ahead.moment.now).getTime()).toBeLessThan(Date.now() + 60_000);
-    expect((await changes.since({ ...ahead.moment, now: moment.now })).changed).toContainEqual(
+    const ahead = await changes.since({ ...watermark, now: '2999-01-01 00:00:00+00' });
+    expect(new Date(ahead.watermark.now).getTime()).toBeLessThan(Date.now() + 60_000);
+    expect((await changes.since({ ...ahead.watermark, now: watermark.now })).changed).toContainEqual(
       expect.objectContaining({ id }),
     );
   });
 
   it('when there are too many for a message: the stream ends', async () => {
     const changes = new CredentialChanges(service.pool);
-    const { moment } = await changes.since(undefined);
+    const { watermark } = await changes.since(undefined);
     await service.pool.query(
       `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
           recorded_at, leaf_hash)
         select 'ac_many', n, 'sshcr_' || n, 2, gen_random_uuid(), 'ssh_credential_deleted.v1', '{}', '{}', now(), now(), ''
         from generate_series(1, 10001) n`,
     );
-    const { changed, moment: next } = await changes.since(moment);
+    const { changed, watermark: next } = await changes.since(watermark);
     expect(changed).toBeUndefined();
     expect((await changes.since(next)).changed).toEqual([]);
     const stream = streams.map(({ ended }) => ended);
@@ -342,7 +342,7 @@ describe('a look for changed credentials', () => {
     await addManyCredentials(sql as unknown as Pool, owner, 40_000);
     await sql.query('analyze');
     const changes = new CredentialChanges(pool);
-    const { moment } = await changes.since(undefined);
+    const { watermark } = await changes.since(undefined);
     await sql.query(
       `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
           recorded_at, leaf_hash)
@@ -351,7 +351,7 @@ describe('a look for changed credentials', () => {
     );
     const read = async () => (await sql.query<{ n: number }>(CREDENTIALS_READ)).rows[0]?.n ?? Number.NaN;
     const before = await read();
-    expect((await changes.since(moment)).changed).toBeUndefined();
+    expect((await changes.since(watermark)).changed).toBeUndefined();
     // PostgreSQL counts what a connection read when it ends.
     await pool.end();
     const after = await read();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { CredentialGrants, type StoredCredentialGrant } from '../src/api/gateway-api/binds/credential-grants.js';
-import { KeyAccess, MAX_RULES_PER_KEY } from '../src/api/gateway-api/binds/key-access.js';
+import { CredentialGrants, type StoredCredentialGrant } from '../src/api/gateway-api/decisions/credential-grants.js';
+import { KeyAccess, MAX_RULES_PER_KEY } from '../src/api/gateway-api/decisions/key-access.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';

@@ -92,17 +92,17 @@ describe('an alarm', () => {
   it('lets an instance forget what it has seen signed once it is ended, also if the instance never saw it open', async () => {
     const [here, elsewhere] = [instance(), instance()];
     await elsewhere.checkpoints.refresh();
-    for (const { checkpoints } of [here, elsewhere]) checkpoints.witness(ACCOUNT, 7);
+    for (const { checkpoints } of [here, elsewhere]) checkpoints.remember(ACCOUNT, 7);
     await here.checkpoints.raise(FOUND);
     await here.checkpoints.refresh();
-    expect(here.checkpoints.witnessedSize(ACCOUNT)).toBe(7);
+    expect(here.checkpoints.rememberedSize(ACCOUNT)).toBe(7);
     await pool.query(END_ALARMS);
     for (const { checkpoints } of [here, elsewhere]) {
       await checkpoints.refresh();
-      expect(checkpoints.witnessedSize(ACCOUNT)).toBe(0);
-      checkpoints.witness(ACCOUNT, 3);
+      expect(checkpoints.rememberedSize(ACCOUNT)).toBe(0);
+      checkpoints.remember(ACCOUNT, 3);
       await checkpoints.refresh();
-      expect(checkpoints.witnessedSize(ACCOUNT)).toBe(3);
+      expect(checkpoints.rememberedSize(ACCOUNT)).toBe(3);
     }
   });
 

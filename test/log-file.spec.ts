@@ -138,7 +138,9 @@ describe('audit import', () => {
     await writeFile(file, exported);
     const { code, stdout, stderr } = await cli(target.url, ['audit', 'import', file]);
     expect([code, stdout]).toEqual([0, '']);
-    expect(stderr).toMatch(/^imported \d+ events of account ac_\w+ in [\d.]+ s\n\d+ rows made of them, and proven\n$/);
+    expect(stderr).toMatch(
+      /^imported \d+ events of account ac_\w+ in [\d.]+ s\n\d+ rows made from these events, and proven\n$/,
+    );
     expect(await rowsOf(sql)).toEqual(await rowsOf(service.pool));
     expect(await exportOf(target.url)).toBe(await readFile(file, 'utf8'));
     expect(await cli(target.url, ['audit', 'verify'])).toMatchObject({ code: 0, stdout: '' });

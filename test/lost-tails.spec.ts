@@ -396,7 +396,7 @@ describe('proofs of a log', () => {
           stdout: `${account}\t1 tiles made anew\n`,
           stderr: expect.stringMatching(
             new RegExp(
-              `^the trigger log_tiles_guard is lifted .*\nthe alarm of ${account} is ended: the log of ${account} has no proofs: .*\n1 tiles of 1 logs made anew: all make their checkpoints\n$`,
+              `^the trigger log_tiles_guard is lifted .*\nthe alarm of ${account} is ended: the log of ${account} has no proofs: .*\n1 tiles of 1 logs made anew: all match their checkpoints\n$`,
             ),
           ),
         });

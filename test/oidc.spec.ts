@@ -331,7 +331,7 @@ describe('the user of a token', () => {
   });
 
   it('is found and created in OIDC_ACCOUNT only', async () => {
-    const { createAccount } = await import('../src/api/access/accounts/create-account.js');
+    const { createAccount } = await import('../src/api/access/accounts/new-account.js');
     const { EventLog } = await import('../src/event-log/append/event-log.js');
     const { IdSource } = await import('../src/kernel/ids.js');
     const second = await createAccount(new EventLog(service.pool, () => undefined), new IdSource(), {

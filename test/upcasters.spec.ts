@@ -5,7 +5,7 @@ import { evolve, type Principal, type PrincipalEvent } from '../src/api/access/a
 import { principalsReadModel } from '../src/api/access/accounts/principals.read-model.js';
 import { READ_MODELS } from '../src/api/read-models.js';
 import { historyPage } from '../src/api/resources/history.js';
-import type { Resource } from '../src/api/resources/resource.js';
+import type { ResourceDescriptor } from '../src/api/resources/resource-descriptor.js';
 import { type Database, openDatabase } from '../src/database/database.js';
 import { AsOfQueries } from '../src/event-log/read/as-of-queries.js';
 import { LogPages } from '../src/event-log/read/log-pages.js';
@@ -51,7 +51,7 @@ const LATER: ReadModel<Principal, LaterEvent> = {
   },
 };
 const MODELS = READ_MODELS.map((model) => (model === principalsReadModel ? LATER : model));
-const LATER_BOTS: Resource<Principal, LaterEvent> = { ...BOT_USERS, model: LATER };
+const LATER_BOTS: ResourceDescriptor<Principal, LaterEvent> = { ...BOT_USERS, model: LATER };
 
 const [log = ''] = frozenLogs();
 const events = frozenEvents(log);
@@ -94,7 +94,9 @@ describe('a version with an upcaster for a type of event that it no longer write
     const reader = new LogReader(database.pool);
     expect(bots.length).toBeGreaterThan(2);
     for (const bot of bots) {
-      const page = async <Event extends LaterEvent | PrincipalEvent>(resource: Resource<Principal, Event>) => {
+      const page = async <Event extends LaterEvent | PrincipalEvent>(
+        resource: ResourceDescriptor<Principal, Event>,
+      ) => {
         const history = reader.ofStreams(account, [bot.id], events.length);
         return (await historyPage(resource, history, { query: {}, baseUrl: '' }, '')).page;
       };

@@ -1,11 +1,14 @@
-/** Castore with its adapter for PostgreSQL: one INSERT of an event a transaction. It has no way to follow the store. */
+/**
+ * Castore with its adapter for PostgreSQL. Each event is one INSERT in its own transaction. The store cannot be
+ * followed.
+ */
 import { randomUUID } from 'node:crypto';
 import { EventStore, EventType } from '@castore/core';
 import { PostgresEventStorageAdapter } from '@castore/event-storage-adapter-postgres';
 import { EVENT_TYPE, METADATA, newCredential } from './new-event.mjs';
 
 export async function openStore() {
-  // The rest of the address is in the variables of the environment.
+  // The rest of the address is in environment variables.
   const connectionString = `postgres:///${process.env.PGDATABASE}`;
   await PostgresEventStorageAdapter.createEventTable({ connectionString });
   const store = new EventStore({

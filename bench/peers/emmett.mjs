@@ -1,6 +1,6 @@
 /**
- * Emmett with its event store for PostgreSQL: a function of the database appends to a stream. Its read models are projections
- * in the same transaction; none is registered here. Its consumer follows by transaction ids.
+ * Emmett with its event store for PostgreSQL. A function of the database appends to a stream. Emmett can write
+ * projections in the same transaction, but none is registered here. Its consumer follows by transaction ids.
  */
 import { randomUUID } from 'node:crypto';
 import { getPostgreSQLEventStore, postgreSQLEventStoreConsumer } from '@event-driven-io/emmett-postgresql';

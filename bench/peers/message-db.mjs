@@ -1,6 +1,6 @@
 /**
- * message-db, which is functions of the database, called through node-postgres: write_message takes a lock for the category
- * and looks up the version of the stream. Followers ask get_category_messages for what is after a number.
+ * message-db, which consists of functions of the database, called through node-postgres. write_message locks the
+ * category and looks up the version of the stream. Followers ask get_category_messages for the messages after a number.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -9,7 +9,9 @@ import pg from 'pg';
 import { EVENT_TYPE, METADATA, newCredential } from './new-event.mjs';
 
 const FOLDER = new URL('../node_modules/@eventide/message-db/database/', import.meta.url);
-/** As in its install.sh, but for its role, and for pgcrypto, whose function PostgreSQL has had since version 13. */
+/**
+ * The files of its install.sh, without its role and without pgcrypto, whose function PostgreSQL has since version 13.
+ */
 const FILES = [
   ...['schema/message-store', 'tables/messages', 'types/message'],
   ...['hash-64', 'acquire-lock', 'category', 'is-category', 'id', 'cardinal-id', 'stream-version'].map(functionFile),
@@ -29,7 +31,7 @@ export async function openStore() {
   const pool = new pg.Pool({ options: '-c search_path=message_store,public' });
   for (const file of FILES) {
     const sql = await readFile(new URL(`${file}.sql`, FOLDER), 'utf8');
-    // It makes its indexes beside running writers, which works only outside of a function.
+    // It makes its indexes concurrently, which works only outside of a transaction.
     for (const statement of file.startsWith('indexes') ? sql.split(';').filter((text) => text.trim() !== '') : [sql]) {
       await pool.query(statement);
     }

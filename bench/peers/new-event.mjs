@@ -1,4 +1,4 @@
-/** The event that every store appends: a credential that was created. Each has a key of its own. */
+/** The event that every store appends: the creation of a credential with a new key. */
 import { createHash } from 'node:crypto';
 import { newKeyBlob } from '../new-credential.mjs';
 

@@ -1,6 +1,6 @@
 /**
- * The service's own path from a decision to the log, without HTTP: id, decision, state, leaf hash, the event, the head of the
- * log, and the row of the read model. All appends go to the log of one account, which costs the most.
+ * The service's own path from a decision to the log, without HTTP: id, decision, state, leaf hash, event, head of the
+ * log, and row of the read model. All appends go to the log of one account, which is the slowest case.
  */
 import { randomUUID } from 'node:crypto';
 import { makeChanges } from '../../dist/src/api/resources/make-changes.js';
@@ -27,7 +27,7 @@ export async function openStore() {
   const changes = makeChanges(pool, openLog(), new IdSource());
   const positions = new LogPositions(pool);
   const context = { accountId: ACCOUNT, metadata: METADATA };
-  // Races of one process would be decided in the memory of its log: these are decided in the database.
+  // With one log, races would be decided in its memory. With several they are decided in the database.
   const rivals = Array.from({ length: 32 }, openLog);
   return {
     async append() {
@@ -41,7 +41,7 @@ export async function openStore() {
       const streams = [{ ...own, eventId: randomUUID() }];
       return rivals[rival].append({ ...context, occurredAt: at, streams });
     },
-    /** As a live feed of the service reads: the head, and then the log up to it. */
+    /** Reads like a live feed of the service: the head, and then the log up to it. */
     async follow(seen, signal) {
       const heads = new LogHeads(positions, (message) => console.error(message));
       const pages = new LogPages(pool);

@@ -1,13 +1,16 @@
-/** One store in a process of its own: `node store-process.mjs NAME`. Its parent sends the jobs below, one after the other. */
+/**
+ * Runs one store in its own process: `node store-process.mjs NAME`. The parent sends the jobs below, one after the
+ * other.
+ */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const { openStore } = await import(`./${process.argv[2]}.mjs`);
 const store = await openStore();
-/** A follower that has heard of no event for so long will not hear of one: the slowest one polls each second. */
+/** After this time without an event a follower will get no more. The slowest one polls every second. */
 const SILENCE_MS = 3000;
 
-/** Writers that append one event after the other, for `ms`. */
+/** Runs writers that append one event after the other, for `ms`. */
 async function write(writers, ms, written = () => undefined) {
   const end = performance.now() + ms;
   let appended = 0;
@@ -29,7 +32,7 @@ const JOBS = {
     return { perSecond: (appended / (performance.now() - start)) * 1000, cpuMicros: (user + system) / appended };
   },
 
-  /** How many win, of rivals that each write the first event of one stream; for each of the races. */
+  /** The number of winners in each race. In a race several writers write the first event of one stream. */
   async race({ races, rivals }) {
     const winners = [];
     for (let race = 0; race < races; race += 1) {
@@ -41,7 +44,7 @@ const JOBS = {
     return { winners };
   },
 
-  /** What a live follower sees of the events that writers append meanwhile. Undefined without a way to follow. */
+  /** What a live follower sees of the events that writers append. Undefined if the store cannot be followed. */
   async follow({ writers, ms }) {
     if (store.follow === undefined) return {};
     const [appended, seen, ending] = [new Set(), new Map(), new AbortController()];
@@ -50,7 +53,7 @@ const JOBS = {
       seen.set(stream, (seen.get(stream) ?? 0) + 1);
       seenAt = performance.now();
     }, ending.signal);
-    // Until it has found the end of the log.
+    // The follower needs this time to find the end of the log.
     await sleep(SILENCE_MS);
     await write(writers, ms, (stream) => appended.add(stream));
     seenAt = performance.now();

@@ -15,8 +15,8 @@ import { CloudEvents } from './audit/cloud-events.js';
 import { EvidenceModule } from './audit/evidence/evidence.module.js';
 import type { Config } from './config/config.js';
 import { ChecksModule } from './gateway-api/checks/checks.module.js';
-import { BindDecisionMetrics } from './gateway-api/decisions/bind-decision-metrics.js';
-import { BindDecisionsModule } from './gateway-api/decisions/bind-decisions.module.js';
+import { BindDecisionMetrics } from './gateway-api/decision-record/bind-decision-metrics.js';
+import { BindDecisionsModule } from './gateway-api/decision-record/bind-decisions.module.js';
 import { GatewayPolicy } from './gateway-api/decisions/gateway-policy.js';
 import { GatewayApiModule } from './gateway-api/gateway-api.module.js';
 import { HealthModule } from './health/health.module.js';
@@ -65,7 +65,7 @@ export function appModule(foundation: Foundation): DynamicModule {
   return { module: AppModule, global: true, imports: modulesOf(foundation), providers, exports: providers };
 }
 
-/** The database and the log know no Nest. */
+/** The classes of the database and of the log know nothing of Nest, so this makes them. */
 function storageOf({ config, database, eventLog, checkpoints }: Foundation): Provider[] {
   const { pool, auditReadPool } = database;
   const positions = new LogPositions(pool);
@@ -88,7 +88,7 @@ const settingsOf = ({ config }: Foundation): Provider[] => [
   { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
   { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
   { provide: GatewayPolicy, useValue: config },
-  // Shared, since the service's metrics have them too, with and without gateways.
+  // The service's metrics have these too, with and without gateways.
   { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
   { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
 ];

@@ -67,7 +67,7 @@ async function serve(
 
 async function listen(nest: NestFastifyApplication, { port, host }: Config): Promise<void> {
   try {
-    // Of `localhost` Fastify would serve each address with a server of its own, of which nothing here knows.
+    // For `localhost` Fastify would start a server for each address, and nothing here would know the further ones.
     await nest.listen(port, (await lookup(host)).address);
   } catch (error) {
     await nest.close();

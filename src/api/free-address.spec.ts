@@ -23,7 +23,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** In a thread of its own, since connections of this thread would wait for the check: connects until it is told to stop. */
+/** Connects until it is told to stop, in a thread of its own: connections of this thread would wait for the check. */
 const WAITING_CLIENT = `
   const { connect } = require('node:net');
   const { parentPort, workerData } = require('node:worker_threads');

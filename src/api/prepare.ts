@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { type Database, migrate, openDatabase } from '../database/index.js';
-import { DEFAULT_BATCHER_LIMITS, EventLog, type KeyHistory, keysBeside } from '../event-log/index.js';
+import { EventLog, type KeyHistory, openEmbeddedKeys } from '../event-log/index.js';
 import { IdSource } from '../kernel/ids.js';
 import { type FirstAccount, requireFirstAccount } from './access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from './config/config.js';
@@ -16,10 +16,10 @@ export interface Prepared {
   readonly checkpointKeys: KeyHistory | undefined;
 }
 
-/** Opens and migrates the database, and sees to the first account. */
+/** Opens and migrates the database, and finds or creates the first account. */
 export async function prepare(config: Config, log: ServiceLog): Promise<Prepared> {
-  // Before a database is made or migrated, since the first account's key is shown only by a start that succeeds.
-  // In a worker of another program the port is shared by its primary.
+  // This comes before a database is made or migrated, since only a start that succeeds shows the first account's key.
+  // In a worker of a process manager, the primary process shares the port.
   if (!cluster.isWorker) await requireFreeAddress(config.host, config.port);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
   const eventLog = eventLogOf(config, database);
@@ -27,7 +27,7 @@ export async function prepare(config: Config, log: ServiceLog): Promise<Prepared
     const firstAccount = await migrate(
       database,
       () => {
-        // Migrations have silenced it.
+        // The migrations have silenced Nest's logger.
         Logger.overrideLogger(log);
         return requireFirstAccount(
           { pool: database.pool, eventLog, ids: new IdSource() },
@@ -46,17 +46,20 @@ export async function prepare(config: Config, log: ServiceLog): Promise<Prepared
 
 function eventLogOf({ appendQueueLimit, writeDeadlineMs }: Config, { pool }: Database): EventLog {
   const logger = new Logger('EventLog');
-  const limits = { ...DEFAULT_BATCHER_LIMITS, queuedItems: appendQueueLimit };
+  const limits = { queuedItems: appendQueueLimit };
   return new EventLog(pool, (message) => logger.fatal(message), limits, writeDeadlineMs);
 }
 
-/** For a start that fails. Its first admin's key was never shown, so a new embedded database goes away. */
+/**
+ * Cleans up after a start that failed. Nobody has seen the key of its first admin, so a new embedded database is
+ * removed.
+ */
 export async function undo(database: Database): Promise<void> {
   await database.close();
   await database.embedded?.removeNew();
 }
 
-/** An embedded database gets a key of its own, beside it. */
+/** The keys of the setting. Without it, an embedded database has a key in a file beside it. */
 async function checkpointKeysOf(
   config: Config,
   { embedded }: Database,
@@ -67,7 +70,7 @@ async function checkpointKeysOf(
     log.log('CHECKPOINT_KEY is not set, so the logs get no signed checkpoints', 'Checkpoints');
     return undefined;
   }
-  const { keys, path, isNew } = await keysBeside(config.dataDir);
+  const { keys, path, isNew } = await openEmbeddedKeys(config.dataDir);
   if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
   return keys;
 }

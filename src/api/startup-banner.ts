@@ -12,13 +12,16 @@ export interface Started {
   readonly firstAccount: FirstAccount;
 }
 
-/** The commands of an installed package have another name than those of a checkout. */
+/** An installed package has another command than a checkout. */
 const COMMAND = import.meta.url.includes('/node_modules/') ? 'npx tunnel-access' : 'npm run cli --';
 const CREATE_KEY = `${COMMAND} api-keys create`;
 const KEPT_AS_HASH = 'key of the admin, shown only once: the service keeps only its hash';
 const NO_EFFECT = 'BOOTSTRAP_API_KEY takes effect only until the first account has had a key; it may be removed';
 
-/** What a start says in a log that no terminal shows: what is new about its key, and at last that the service is ready. */
+/**
+ * The lines of a start for a log that no terminal shows: what is new about the key, and at last that the service is
+ * ready.
+ */
 export function startupLines(started: Started, config: Config, tunnel: readonly string[] = []): [object, string][] {
   const { url, database, firstAccount } = started;
   const data = database.embedded === undefined ? {} : { data: database.embedded.clusterDir };
@@ -40,7 +43,7 @@ export function startupLines(started: Started, config: Config, tunnel: readonly 
 function writeFirstCalls({ url, firstAccount }: Started, config: Config, tunnel: readonly string[]): Written {
   const file = join(config.dataDir, FIRST_CALLS_FILE);
   try {
-    // A new file: one that was there may be open to others.
+    // The file is made anew, since others may be able to read an old one.
     rmSync(file, { force: true });
     const text = [...firstCalls(url, firstAccount.adminKey), ...tunnel, ''].join('\n');
     writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
@@ -65,8 +68,8 @@ function firstKeyLines(
     generated:
       written?.failure === undefined
         ? `the admin's API key is in ${written?.file}, and nowhere else: keep it in a safe place, and remove the file`
-        : `the admin's API key cannot be told, since ${written.failure}: run \`${CREATE_KEY}\``,
-    given: "the admin's API key is that of BOOTSTRAP_API_KEY",
+        : `the admin's API key cannot be shown, since ${written.failure}: run \`${CREATE_KEY}\``,
+    given: "the admin's API key is the value of BOOTSTRAP_API_KEY",
     none:
       `the account has no API key yet, and none is generated, since logs are kept: run \`${CREATE_KEY}\`, ` +
       'or set BOOTSTRAP_API_KEY or BOOTSTRAP_API_KEY_FILE and start again',
@@ -74,7 +77,7 @@ function firstKeyLines(
   return [[{ account }, isNew ? `account ${account} was created now; ${texts[key]}` : texts[key]]];
 }
 
-/** What a start prints on a terminal: first calls to try, then what it is. */
+/** What a start prints on a terminal: first calls to try, then the URL, the database and the account. */
 export function startupBanner(app: Started, config: Config, tunnel: readonly string[] = []): string {
   const lines = [
     '',
@@ -95,7 +98,7 @@ function keyLines({ accountId, isNew, key, adminKey }: FirstAccount, config: Con
   if (key === 'given') return [`${account}; its admin's API key is your BOOTSTRAP_API_KEY`];
   if (key === 'generated') return [account, `  API key   ${adminKey}`, `            (${KEPT_AS_HASH})`];
   return [
-    '  API key   told by the first start',
+    '  API key   shown by the first start',
     ...(bootstrapKeyOf(config) === undefined ? [] : [`            (${NO_EFFECT})`]),
   ];
 }

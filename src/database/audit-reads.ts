@@ -3,27 +3,34 @@ import type { PoolClient, QueryResultRow } from 'pg';
 import { AccountTurns } from '../kernel/account-turns.js';
 import { Problem } from '../kernel/problem.js';
 import type { PrimaryPool } from './primary-pool.js';
-import { type Connections, connectUnless, type NamedStatement, send, type Transaction, unreachable } from './query.js';
+import {
+  asUnreachable,
+  type Connections,
+  connectUnless,
+  type NamedStatement,
+  send,
+  type Transaction,
+} from './query.js';
 
-/** On whose behalf a read runs. */
+/** The account and the client that a read runs for. */
 export interface Reader {
   readonly accountId: string;
-  /** Aborts when the client goes away; the read then ends, on the server too. */
+  /** Aborts when the client goes away. The read then ends, on the database server too. */
   readonly signal: AbortSignal;
 }
 
-/** Reads that wait for a connection. Each costs a few kilobytes and an open socket. */
+/** How many reads may wait for a connection. Each holds a few kilobytes and an open socket. */
 const MAX_WAITING_PER_ACCOUNT = 100;
 const MAX_WAITING = 1_000;
-/** A refusal comes after this time, which is also its Retry-After. */
+/** A refusal is delayed by this time. Its Retry-After is the same. */
 const REFUSE_AFTER_MS = 1_000;
 /** How soon the server notices that the connection of a running statement is closed. */
 const CHECK_CONNECTION_EVERY_MS = 250;
 
 /**
- * Read committed: a statement sees all events up to a position that was looked up after `begin`. The settings are the
- * transaction's, since a pooler reuses the connection afterwards. The server ends a statement at the deadline, and when its
- * connection is closed, which it can notice on Linux.
+ * Read committed, because a statement must see all events up to a position that was looked up after `begin`. The
+ * settings are local to the transaction, because a pooler reuses the connection. The server ends a statement at the
+ * deadline, and on Linux also when the connection is closed.
  */
 const beginRead = (deadlineMs: number): string => `begin isolation level read committed read only;
   select require_primary();
@@ -31,14 +38,14 @@ const beginRead = (deadlineMs: number): string => `begin isolation level read co
   select set_config('client_connection_check_interval', '${CHECK_CONNECTION_EVERY_MS}', true) where version() like '%linux%'`;
 
 /**
- * Runs the reads that can cost much, such as feeds, histories, `as_of` and lists of decisions. They have a few
- * connections of their own, an account gets half of them at most, and each read has a deadline. So they never delay a
- * write, a read of current state or a gateway, and one account never delays another.
+ * Runs the reads that can be long, such as feeds, histories, `as_of` and lists of decisions. They have their own few
+ * connections, an account gets half of them at most, and each read has a deadline. So they never block writes, reads of
+ * current state or gateways, and one account never blocks another.
  */
 export class AuditReads {
-  /** Is told how long each read waited for its turn. There are as many turns as connections. */
+  /** Gets how long each read waited for its turn. There are as many turns as connections. */
   onWaited: ((waitMs: number) => void) | undefined;
-  /** Not the pool's queue, which has its own time limit and keeps callers who have left. */
+  /** The pool's own queue will not do: it has another time limit, and keeps callers who have left. */
   private readonly turns: AccountTurns;
 
   constructor(
@@ -60,7 +67,10 @@ export class AuditReads {
     return this.turns.waiting;
   }
 
-  /** Throws Problem 429 or 503 if too many reads wait already, and 503 at the deadline, which includes the wait. */
+  /**
+   * Runs a read in its turn. Throws Problem 429 or 503 if too many reads wait, and 503 at the deadline, which includes
+   * the wait.
+   */
   async run<T>(reader: Reader, work: (connections: Connections) => Promise<T>): Promise<T> {
     try {
       this.turns.refuseIfFull(reader.accountId);
@@ -70,7 +80,7 @@ export class AuditReads {
     return this.runAdmitted(reader, work);
   }
 
-  /** The same for the next part of a stream that has begun: it waits instead of being refused. */
+  /** Runs the next part of a stream that has begun. It is never refused for too many waiting reads. */
   async runAdmitted<T>({ accountId, signal }: Reader, work: (connections: Connections) => Promise<T>): Promise<T> {
     const ending = new AbortController();
     const leave = (): void => ending.abort(new Problem('overloaded', 'The client closed the connection.'));
@@ -85,7 +95,7 @@ export class AuditReads {
     }
   }
 
-  /** The wait of a read that ended before its turn counts too. */
+  /** Also reports the wait of a read that ended before its turn. */
   private async takeTurn<T>(accountId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const arrivedAt = performance.now();
     let begunAt: number | undefined;
@@ -100,7 +110,7 @@ export class AuditReads {
     }
   }
 
-  /** A connection whose transaction did not end is closed, which also ends its statement on the server. */
+  /** Closes the connection if its transaction has not ended, which also ends its statement on the server. */
   private async read<T>(work: (connections: Connections) => Promise<T>, signal: AbortSignal): Promise<T> {
     const client = await connectUnless(abortOf(signal), this.pool);
     let isIdle = false;
@@ -136,14 +146,14 @@ const transactionOn = (client: PoolClient): Transaction => ({
     send<R>(client, statement, values).catch(rethrowSent),
 });
 
-/** Slows down a client that asks again at once. */
+/** Throws the refusal after a pause, to slow down a client that asks again at once. */
 export async function refuseLater(refusal: unknown, signal: AbortSignal): Promise<never> {
   await sleep(REFUSE_AFTER_MS, undefined, { signal }).catch(() => undefined);
   throw refusal;
 }
 
 const rethrowSent = (error: unknown): never => {
-  throw unreachable(error, true);
+  throw asUnreachable(error, true);
 };
 
 const tooLong = (deadlineMs: number): Problem =>

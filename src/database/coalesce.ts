@@ -3,7 +3,7 @@ import { type NamedStatement, queryNamed } from './query.js';
 
 const MAX_KEYS_PER_QUERY = 500;
 
-/** Key of an entity. Queries match account and id together, so an id of another account looks like an unknown id. */
+/** The key of an entity. Queries match account and id together, so an id of another account is an unknown id. */
 export interface Ref {
   readonly accountId: string;
   readonly id: string;
@@ -11,7 +11,7 @@ export interface Ref {
 
 type Found<Value> = ReadonlyMap<string, Value>;
 
-/** The look-ups of one account in one turn of the event loop: the promise of each id's value. */
+/** The look-ups of one account in one turn of the event loop, with a promise for the value of each id. */
 interface Batch<Value> {
   readonly values: Map<string, Promise<Value | undefined>>;
   readonly found: Promise<Found<Value>>;
@@ -19,7 +19,7 @@ interface Batch<Value> {
 
 type Load<Value> = (accountId: string, ids: readonly string[]) => Promise<Found<Value>>;
 
-/** The batches that have room, by account. */
+/** The newest batch of each account. It takes further look-ups until its query starts. */
 class OpenBatches<Value> {
   private readonly batches = new Map<string, Batch<Value>>();
 
@@ -49,16 +49,16 @@ class OpenBatches<Value> {
 }
 
 /**
- * Combines look-ups of one account that arrive in one turn of the event loop into one query, and look-ups of one id into
- * one promise. It caches no result: the query starts after the look-up arrived, so a caller never reads data older than its
- * request.
+ * Combines the look-ups of one account that arrive in one turn of the event loop into one query, and the look-ups of
+ * one id into one promise. It caches no result: the query starts after the look-up has arrived, so a caller never reads
+ * data that is older than its request.
  */
 export function coalescedByAccount<Value>(load: Load<Value>): (ref: Ref) => Promise<Value | undefined> {
   const batches = new OpenBatches(load);
   return (ref) => batches.find(ref);
 }
 
-/** The same for look-ups by a key that has no account yet, such as a token. */
+/** Combines look-ups like `coalescedByAccount`, by a key whose account is not known yet, such as a token. */
 export function coalesced<Value>(
   load: (keys: readonly string[]) => Promise<Found<Value>>,
 ): (key: string) => Promise<Value | undefined> {
@@ -66,7 +66,10 @@ export function coalesced<Value>(
   return (id) => find({ accountId: '', id });
 }
 
-/** Coalesced look-ups of rows by a statement that takes $1, an account, and $2, ids: see `wantedRows`. Its rows have an `id`. */
+/**
+ * Combines look-ups of rows into one statement with an account as $1 and ids as $2 (see `wantedRows`). Its rows have an
+ * `id`.
+ */
 export const coalescedRows = <Row extends { readonly id: string }, Value>(
   pool: Pool,
   statement: NamedStatement,
@@ -77,6 +80,9 @@ export const coalescedRows = <Row extends { readonly id: string }, Value>(
     return new Map(rows.map((row) => [row.id, toValue(row)]));
   });
 
-/** SQL of the rows of a table with the ids `$2` of account `$1`. By `id = any ($2)` PostgreSQL 15 would read the whole account. */
+/**
+ * SQL of the rows of a table with the ids `$2` of account `$1`. By `id = any ($2)` PostgreSQL 15 would read the whole
+ * account.
+ */
 export const wantedRows = (table: string, id = 'id'): string => `unnest($2::text[]) as wanted(id)
   cross join lateral (select * from ${table} one where one.account_id = $1 and one.${id} = wanted.id limit 1)`;

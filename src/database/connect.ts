@@ -1,25 +1,25 @@
 import type pg from 'pg';
 import { retry } from '../kernel/network/retry.js';
 import { OperatorError } from '../kernel/operator-error.js';
-import { mayPass, withAdvice } from './connection/advice.js';
+import { isTransient, withAdvice } from './connection/advice.js';
 import type { DatabaseServer } from './database-url.js';
 import { PrimaryClient, PrimaryPool } from './primary-pool.js';
-import { refuseSchemaOfBefore } from './schema/migrations.js';
+import { onlyRow } from './query.js';
+import { type Queryable, refuseSupersededSchema } from './schema/migrations.js';
 
 /** The oldest version of PostgreSQL that the service takes, as `server_version_num`. */
-export const MIN_POSTGRES_VERSION = 140_000;
-/** Number of the version, and encoding of the database. */
-export const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
-/** Both for making a connection and for waiting until the pool has a free one. */
+const MIN_POSTGRES_VERSION = 140_000;
+const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
+/** Bounds both the making of a connection and the wait for a free connection of the pool. */
 const CONNECT_TIMEOUT_MS = 2_500;
 /** Long work may wait longer for its connection than a request. */
 const DEDICATED_CONNECT_TIMEOUT_MS = 10_000;
-/** For statements without a deadline of their own, which are those of the start and of commands. */
+/** For statements without their own deadline: those of the start and of commands. */
 const QUERY_TIMEOUT_MS = 30_000;
-/** How long a start waits for a database that is not up yet, for example in a compose file. */
+/** How long a start waits for a database that does not run yet, for example in a compose file. */
 const WAIT_FOR_DATABASE_MS = 30_000;
 const BETWEEN_CONNECTS_MS = 500;
-/** A wait that is longer is told, with its end. */
+/** A longer wait is reported, with its end. */
 const SILENT_WAIT_MS = 1_500;
 
 type Log = (line: string) => void;
@@ -34,7 +34,7 @@ interface ConnectionOptions {
   readonly databasePoolSize: number;
   /** False behind a pooler that shares sessions and knows no named statements, such as PgBouncer 1.18. Absent: true. */
   readonly preparedStatements?: boolean;
-  /** A standby or a read-only server will do. Absent: false. */
+  /** Whether a standby or a read-only server is accepted. Absent: false. */
   readonly readsOnly?: boolean;
 }
 
@@ -54,8 +54,8 @@ export async function connect(place: Place, options: ConnectionOptions, log: Log
   try {
     await untilUsable(place, log, async () => {
       await requireSuitableServer(pool);
-      // An export reads it.
-      if (!readsOnly) await refuseSchemaOfBefore(pool);
+      // An export also reads a database from before 1.0.
+      if (!readsOnly) await refuseSupersededSchema(pool);
     });
     return pool;
   } catch (error) {
@@ -71,7 +71,7 @@ async function untilUsable({ setting, server }: Place, log: Log, check: () => Pr
   try {
     await retry(check, {
       pausesMs: [BETWEEN_CONNECTS_MS],
-      mayPass: (error) => !(error instanceof OperatorError) && mayPass(error),
+      isTransient: (error) => !(error instanceof OperatorError) && isTransient(error),
       deadline: performance.now() + WAIT_FOR_DATABASE_MS,
       failed: (error) => {
         reason = withAdvice(error, setting);
@@ -86,17 +86,29 @@ async function untilUsable({ setting, server }: Place, log: Log, check: () => Pr
 }
 
 async function requireSuitableServer(pool: PrimaryPool): Promise<void> {
-  const { rows } = await pool.query<{ version: number; encoding: string }>(SUITABILITY);
-  const [row] = rows;
-  if (row === undefined || row.version < MIN_POSTGRES_VERSION) {
-    throw new OperatorError(`the service needs PostgreSQL 14 or newer; the server reports version ${row?.version}`);
+  const { version, isTooOld, encoding } = await readSuitability(pool);
+  if (isTooOld) {
+    throw new OperatorError(`the service needs PostgreSQL 14 or newer; the server reports version ${version}`);
   }
-  if (row.encoding !== 'UTF8') {
-    throw new OperatorError(`the database's encoding is ${row.encoding}; create it with encoding 'UTF8'`);
+  if (encoding !== 'UTF8') {
+    throw new OperatorError(`the database's encoding is ${encoding}; create it with encoding 'UTF8'`);
   }
 }
 
-/** Connects as `pool` does. Its users set the time limits of their statements. */
+interface Suitability {
+  /** The server's `server_version_num`. */
+  readonly version: number;
+  readonly isTooOld: boolean;
+  readonly encoding: string;
+}
+
+/** Reads whether the service can use a database: PostgreSQL 14 or newer, with the encoding UTF8. */
+export async function readSuitability(database: Queryable): Promise<Suitability> {
+  const found = onlyRow((await database.query<{ version: number; encoding: string }>(SUITABILITY)).rows);
+  return { ...found, isTooOld: found.version < MIN_POSTGRES_VERSION };
+}
+
+/** Makes another pool to the same server. Its users set the time limits of their statements. */
 export const secondPool = ({ settings }: PrimaryPool, size: number): PrimaryPool =>
   new PrimaryPool({ ...settings, query_timeout: undefined, max: size });
 

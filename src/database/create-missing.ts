@@ -1,10 +1,10 @@
 import { PostgresFailure } from './failure.js';
 
-/** Errors of a create that lost a race. Its next attempt finds the object. */
+/** SQLSTATE codes of a `create` that lost a race. The next attempt finds the object. */
 const LOST_RACE = new Set(['23505', '42P06', '42P07', '42710', 'XX000']);
 const MAX_ATTEMPTS = 10;
 
-/** Runs a `create ... if not exists`, again if another process created the same object at the same moment. */
+/** Runs a `create ... if not exists`, and repeats it if another process created the object at the same moment. */
 export async function createMissing(create: () => Promise<unknown>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

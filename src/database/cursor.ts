@@ -1,11 +1,11 @@
 import type { ClientBase, QueryResultRow } from 'pg';
 
-/** More would not be faster. An event may have 256 KiB, and memory holds two batches. */
+/** Bounds the memory: an event may have 256 KiB, and a reader may hold two batches. */
 const ROWS_PER_FETCH = 300;
 
 /**
  * Yields the rows of a query in batches, so that memory does not grow with their number. The connection must be in a
- * transaction, may run other statements between two batches, and can have one cursor at a time.
+ * transaction. It may run other statements between two batches, and can have one cursor at a time.
  */
 export async function* fetchRows<Row extends QueryResultRow>(
   client: ClientBase,
@@ -21,18 +21,9 @@ export async function* fetchRows<Row extends QueryResultRow>(
   await client.query('close rows');
 }
 
-/** For a transaction that reads a whole log, which an index has in order. Else PostgreSQL may sort it in files on disk. */
+/**
+ * For a transaction that reads a whole log in the order of an index. Otherwise PostgreSQL may sort the log in files on
+ * disk.
+ */
 export const IN_INDEX_ORDER =
   'set local enable_sort = off; set local enable_seqscan = off; set local enable_bitmapscan = off';
-
-/** Reads the next batch while the caller works on the last one. */
-export async function* readAhead<Batch>(batches: AsyncGenerator<Batch>): AsyncGenerator<Batch> {
-  for (let next = batches.next(); ; ) {
-    const { value, done } = await next;
-    if (done) return;
-    next = batches.next();
-    // A caller that stops early never awaits this batch.
-    next.catch(() => undefined);
-    yield value;
-  }
-}

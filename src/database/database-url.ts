@@ -4,31 +4,31 @@ import { ENCRYPTION_PARAMETERS, type Encryption, encryptionOf } from './connecti
 
 /** The server that DATABASE_URL names. */
 export interface DatabaseServer {
-  /** For people: without user and password. */
+  /** The name for people. It has no user and no password. */
   readonly name: string;
   readonly config: ClientConfig;
   readonly encryption: Encryption;
 }
 
 const PARTS = /^(postgres(?:ql)?:\/\/)((?:[^/?#]*@)?)([^/?#@]*)((?:\/[^?#]*)?)((?:\?[^#]*)?)$/i;
-/** A port stands behind the last colon; an IPv6 address stands in brackets. */
+/** The port follows the last colon. An IPv6 address has brackets. */
 const HOST_AND_PORT = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/;
-/** Values that mean, or may mean, a server that writes. */
+/** Values of target_session_attrs that mean, or may mean, a server that writes. */
 const WRITING = ['read-write', 'primary', 'any'];
-/** Neither two hexadecimal digits nor, with those of other signs, UTF-8. */
+/** What to write in a malformed URL. */
 const ESCAPES = 'write % / ? # @ in a user, password or name of a database as %25 %2F %3F %23 %40';
 
 const ONE_HOST =
   'must name one host: let a proxy such as haproxy, or a managed endpoint, find the primary (docs/failover.md)';
 
 /**
- * Reads a URL as libpq does, but for several hosts. The messages complete the sentence "DATABASE_URL ..." and quote no part of
- * it, since any part may be a misplaced password.
+ * Reads a URL as libpq does, except that it refuses several hosts. The messages complete the sentence "DATABASE_URL
+ * ..." and quote no part of the URL, since any part may be a misplaced password.
  */
 export function parseDatabaseUrl(url: string): DatabaseServer {
   const parts = PARTS.exec(url);
   if (!/^postgres(ql)?:\/\//i.test(url)) throw new Error('must be a URL that starts with postgres:// or postgresql://');
-  // node-postgres takes a part with a bare % as it stands, and then does not decode the rest of it either.
+  // node-postgres does not decode a part that contains a bare %.
   if (parts === null || !isEncoded(url)) throw new Error(`is malformed; ${ESCAPES}`);
   const [, scheme = '', login = '', authority = '', path = '', query = ''] = parts;
   const parameters = new URLSearchParams(query);
@@ -50,7 +50,10 @@ export const describeDatabase = (url: string): string =>
 const isThisMachine = (host: string): boolean =>
   host === '' || host.startsWith('/') || /^(localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host);
 
-/** The parameters `host` and `port` replace what the authority has. A parameter has an IPv6 address without brackets. */
+/**
+ * The parameters `host` and `port` replace the host and port of the authority. In a parameter an IPv6 address has no
+ * brackets.
+ */
 function hostOf(authority: string, parameters: URLSearchParams): { readonly host: string; readonly port: string } {
   const named = parameters.get('host');
   if ([authority, named ?? '', parameters.get('port') ?? ''].some((text) => text.includes(',')))
@@ -76,6 +79,6 @@ function isEncoded(url: string): boolean {
 function otherParameters(parameters: URLSearchParams): string {
   const others = new URLSearchParams(parameters);
   for (const name of ['host', 'port', 'target_session_attrs', ...ENCRYPTION_PARAMETERS]) others.delete(name);
-  // A plus sign means a blank in a form only: node-postgres would keep it.
+  // URLSearchParams writes a blank as a plus sign, which node-postgres would not decode.
   return others.size === 0 ? '' : `?${others.toString().replaceAll('+', '%20')}`;
 }

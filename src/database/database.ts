@@ -15,9 +15,9 @@ export const POOL = Symbol('pg pool');
 
 /** The settings that `openDatabase` needs. */
 export interface DatabaseOptions {
-  /** A PostgreSQL server to use; undefined: the embedded one, with its data under `dataDir`. */
+  /** The PostgreSQL server to use. Undefined: the embedded one, with its data under `dataDir`. */
   readonly databaseUrl: string | undefined;
-  /** The same database, with the role that owns its tables; undefined: the role of `databaseUrl` owns them. */
+  /** The same database, with the role that owns its tables. Undefined: the role of `databaseUrl` owns them. */
   readonly migrationDatabaseUrl?: string | undefined;
   readonly dataDir: string;
   /** Whether an embedded database may be made where there is none. Absent: true. */
@@ -37,7 +37,7 @@ export interface Database {
   readonly description: string;
   /** Undefined if DATABASE_URL names the server. */
   readonly embedded: EmbeddedPostgres | undefined;
-  /** Whether another role than the service's owns the tables. */
+  /** Whether a role other than the service's owns the tables. */
   readonly hasOwner: boolean;
   /** Runs `work` as the role that owns the tables. */
   asOwner<T>(work: (owner: PrimaryPool) => Promise<T>): Promise<T>;
@@ -45,9 +45,9 @@ export interface Database {
 }
 
 /**
- * `serve`: start the embedded server, as only one instance of the service can. `attach`: use the server of a running
- * instance, else start it on existing data. `attach-or-create`: the same, but create the data if there is none. `read`: as
- * `attach`, and a standby or a read-only server will do.
+ * How a program opens the database. `serve` starts the embedded server, which only one instance can do; `attach` uses
+ * the server of a running instance, or starts it on existing data. `attach-or-create` also creates missing data, and
+ * `read` is `attach` that also accepts a standby or a read-only server.
  */
 export type OpenMode = 'serve' | 'attach' | 'attach-or-create' | 'read';
 
@@ -100,16 +100,23 @@ async function runAsOwner<T>(
   }
 }
 
+interface FoundServer {
+  readonly server: DatabaseServer;
+  /** The embedded server, if this process has started it. */
+  readonly embedded: EmbeddedPostgres | undefined;
+}
+
 async function findServer(
   { databaseUrl, dataDir, mayMakeDatabase = true, ...pools }: DatabaseOptions,
   log: (line: string) => void,
   mode: OpenMode,
-): Promise<{ server: DatabaseServer; embedded: EmbeddedPostgres | undefined }> {
+): Promise<FoundServer> {
   if (databaseUrl !== undefined) return { server: parseDatabaseUrl(databaseUrl), embedded: undefined };
   ignoreLibpqVariables();
-  const running = mode === 'serve' ? undefined : await findRunningPostgres(dataDir);
-  if (running !== undefined) return { server: embeddedServer(running), embedded: undefined };
-  if (['attach', 'read'].includes(mode) && !(await hasData(dataDir))) {
+  const pooled = pools.databasePoolSize + pools.auditReadConnections;
+  const found = mode === 'serve' ? undefined : await attachEmbedded({ dataDir, log, pooled });
+  if (found !== undefined) return found;
+  if (['attach', 'read'].includes(mode)) {
     const text = `there is no database in DATA_DIR ${path.resolve(dataDir)}: set DATA_DIR or DATABASE_URL to the value that the service uses`;
     throw new OperatorError(text);
   }
@@ -119,22 +126,30 @@ async function findServer(
       `folder where an embedded one is to be made; ${path.resolve(dataDir)} has none`;
     throw new OperatorError(text);
   }
-  const pooled = pools.databasePoolSize + pools.auditReadConnections;
   const embedded = await startEmbeddedPostgres({ dataDir, log, pooled });
-  return { server: embeddedServer(embedded), embedded };
+  return { server: serverOf(embedded), embedded };
 }
 
-/** PGOPTIONS, PGTZ and their like are about servers of people who work with PostgreSQL; pg would send them to ours. */
+/** pg would send PGOPTIONS, PGTZ and similar variables to the embedded server. Their user means another server. */
 function ignoreLibpqVariables(): void {
   for (const name of Object.keys(process.env)) if (/^PG[A-Z_]+$/.test(name)) delete process.env[name];
 }
 
-/** The embedded server as one to connect to. */
-export const embeddedServer = ({
-  host,
-  port,
-  user,
-}: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): DatabaseServer => ({
+/**
+ * Finds the server that an instance runs on this DATA_DIR, or starts one on the data that is there. Undefined: there is
+ * no data.
+ */
+export async function attachEmbedded(
+  options: Parameters<typeof startEmbeddedPostgres>[0],
+): Promise<FoundServer | undefined> {
+  const running = await findRunningPostgres(options.dataDir);
+  if (running !== undefined) return { server: serverOf(running), embedded: undefined };
+  if (!(await hasData(options.dataDir))) return undefined;
+  const embedded = await startEmbeddedPostgres(options);
+  return { server: serverOf(embedded), embedded };
+}
+
+const serverOf = ({ host, port, user }: Pick<EmbeddedPostgres, 'host' | 'port' | 'user'>): DatabaseServer => ({
   name: 'embedded PostgreSQL',
   config: { host, port, user, database: 'postgres' },
   encryption: false,

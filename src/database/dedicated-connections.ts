@@ -6,27 +6,27 @@ import { PrimaryClient } from './primary-pool.js';
 import { FREE_PLANS } from './role-defaults.js';
 
 /**
- * Switches the server's time limits and JIT off for one transaction, and lets it read whole tables. Some transactions switch
- * scans off again, which inflates the estimated costs: PostgreSQL would compile each small statement for half a second, with
- * tables locked.
+ * Switches the server's time limits off for one transaction, and lets it read whole tables. JIT stays off: some
+ * transactions switch scans off again, which raises the estimated costs, and PostgreSQL would then compile small
+ * statements.
  */
 const SETTINGS = `set local statement_timeout = 0; set local lock_timeout = 0;
   set local idle_in_transaction_session_timeout = 0; ${FREE_PLANS}; set local jit = off`;
-/** First version of PostgreSQL that has `transaction_timeout`. */
+/** The first version of PostgreSQL that has `transaction_timeout`. */
 const TRANSACTION_TIMEOUT_SINCE = 170_000;
 
-/** The database of a long operation, and the signal that interrupts the operation. */
+/** The database of a long operation, and the signal that interrupts it. */
 export interface MaintenanceDatabase extends Pick<Database, 'pool'> {
   readonly interrupt?: AbortSignal;
 }
 
 /**
- * Connections of one long operation, outside the pool and its time limit. To interrupt the operation is to end them:
- * the pending statements fail, and the server rolls back their transactions.
+ * Connections of one long operation, outside the pool and its time limit. The signal of the operation ends them: the
+ * pending statements fail, and the server rolls back their transactions.
  */
 export class DedicatedConnections {
   private readonly clients: pg.Client[] = [];
-  /** Those that were released. */
+  /** The connections that were released. */
   private readonly idle = new Set<pg.Client>();
   private settings: string | undefined;
   /** One of two concurrent tasks may fail while the other still opens connections. */
@@ -49,7 +49,7 @@ export class DedicatedConnections {
     }
   }
 
-  /** Gives a connection that was released, or a new one: a backend costs PostgreSQL more than most statements. */
+  /** Gives a connection that was released, or a new one. */
   async open(): Promise<pg.Client> {
     for (const client of this.idle) {
       this.idle.delete(client);
@@ -63,13 +63,13 @@ export class DedicatedConnections {
     return client;
   }
 
-  /** Rolls back what is not committed, and keeps the connection for the next `open`. */
+  /** Rolls back an open transaction, and keeps the connection for the next `open`. */
   async release(client: pg.Client): Promise<void> {
     if (client.getTransactionStatus() !== 'I') await client.query('rollback');
     this.idle.add(client);
   }
 
-  /** Begins a transaction with SETTINGS, which end with it, since a pooler reuses the connection. */
+  /** Begins a transaction with SETTINGS. They are local to it, because a pooler reuses the connection. */
   async begin(client: pg.Client, mode = ''): Promise<void> {
     await client.query(`begin ${mode}; ${this.settings}`);
   }
@@ -80,6 +80,12 @@ export class DedicatedConnections {
     await this.begin(client, 'isolation level repeatable read');
     if (snapshot !== undefined) await client.query(`set transaction snapshot '${snapshot}'`);
     return client;
+  }
+
+  /** Exports the snapshot of a connection, so that other connections can open with it. */
+  async exportSnapshot(client: pg.Client): Promise<string> {
+    const { rows } = await client.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot');
+    return rows[0]?.snapshot ?? '';
   }
 
   /** Opens a connection in a transaction that can write. */
@@ -102,15 +108,9 @@ export class DedicatedConnections {
   }
 }
 
-/** Runs before any transaction, since inside one a query would fix the snapshot. */
+/** Runs outside of a transaction, because a query inside would already take its snapshot. */
 async function settingsFor(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ server_version_num: string }>('show server_version_num');
   const hasTransactionTimeout = Number(rows[0]?.server_version_num) >= TRANSACTION_TIMEOUT_SINCE;
   return hasTransactionTimeout ? `${SETTINGS}; set local transaction_timeout = 0` : SETTINGS;
-}
-
-/** Exports the snapshot of a connection, so that other connections can open with it. */
-export async function exportSnapshot(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot');
-  return rows[0]?.snapshot ?? '';
 }

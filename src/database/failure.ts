@@ -1,11 +1,13 @@
 import { DatabaseError } from 'pg';
 
 /**
- * SQLSTATE codes of a server that is temporarily unavailable or about to close the connection: shutdown, crash of a
+ * SQLSTATE codes of a server that is unavailable for some time or is closing the connection: shutdown, crash of a
  * backend, database dropped, idle for too long, a transaction that took too long.
  */
 const SERVER_UNAVAILABLE = /^(08|57P0[125]|25P0[34])/;
-/** The same, but the server did not execute the statement: not yet ready, too many connections, and a read-only server. */
+/**
+ * SQLSTATE codes of such a server that did not execute the statement: not yet ready, too many connections, read-only.
+ */
 const SERVER_REFUSED = new Set(['57P03', '53300', '25006']);
 
 /** No connection, or a connection that was lost before the server answered. */
@@ -20,7 +22,7 @@ export class DatabaseUnreachable extends Error {
   }
 }
 
-/** The way out behind a pooler that knows no prepared statements. */
+/** Tells the operator what to do behind a pooler that knows no prepared statements. */
 export const POOLER_ADVICE =
   'a pooler between the service and the database shares sessions and knows no named statements: set PREPARED_STATEMENTS=false';
 
@@ -39,7 +41,7 @@ export class PostgresFailure {
       : new PostgresFailure(error, undefined, undefined);
   }
 
-  /** The sent data caused it: classes 21 (cardinality), 22 (data exception), 23 (integrity constraint). */
+  /** The sent data caused the failure: classes 21 (cardinality), 22 (data exception), 23 (integrity constraint). */
   get isAboutData(): boolean {
     return this.sqlState !== undefined && /^2[123]/.test(this.sqlState);
   }
@@ -48,7 +50,9 @@ export class PostgresFailure {
     return this.sqlState === '23505';
   }
 
-  /** Deadlock or serialization failure: the server rolled back, and the caller can send the same statement again. */
+  /**
+   * Deadlock or serialization failure: the server has rolled back, and the caller can send the same statement again.
+   */
   get isDeadlock(): boolean {
     return this.sqlState === '40P01' || this.sqlState === '40001';
   }
@@ -72,16 +76,18 @@ export class PostgresFailure {
   }
 
   /** The server itself reported the error. */
-  get isOfServer(): boolean {
+  get isFromServer(): boolean {
     return this.sqlState !== undefined;
   }
 
-  /** A named statement is missing or there already: each statement reached another session of the server. */
+  /**
+   * A named statement is missing, or exists already: a pooler gives each statement to another session of the server.
+   */
   get isLostStatement(): boolean {
     return this.sqlState === '26000' || this.sqlState === '42P05';
   }
 
-  /** There is no usable connection, or no longer. */
+  /** There is no usable connection, or there is one no longer. */
   get isConnectionLoss(): boolean {
     if (this.sqlState === undefined) return this.cause instanceof DatabaseUnreachable;
     return SERVER_UNAVAILABLE.test(this.sqlState) || SERVER_REFUSED.has(this.sqlState);

@@ -22,7 +22,7 @@ afterEach(() => {
 
 const away = () => new DatabaseUnreachable('there was no connection before the deadline');
 
-it('an incident is one error while requests fail, though looks between them succeed', async () => {
+it('an incident is one error while requests fail, though probes between them succeed', async () => {
   const incidents = new Incidents(pool, log);
   for (let n = 0; n < 100; n += 1) {
     expect(incidents.failed(away())).toBe(true);
@@ -34,7 +34,7 @@ it('an incident is one error while requests fail, though looks between them succ
   expect(said[1]).toMatch(/^info the database answers again, after 1\d s$/);
 });
 
-it('lasts as long as the looks fail, and begins anew with the next failure', async () => {
+it('lasts as long as the probes fail, and begins again with the next failure', async () => {
   const incidents = new Incidents(pool, log);
   answer = () => Promise.reject(away());
   incidents.failed(away());
@@ -47,7 +47,7 @@ it('lasts as long as the looks fail, and begins anew with the next failure', asy
   expect(said).toHaveLength(3);
 });
 
-it('is over once no request fails, if the look lacks a right', async () => {
+it('is over once no request fails, if the probe lacks a right', async () => {
   const incidents = new Incidents(pool, log);
   answer = () => Promise.reject(new Error('permission denied to create temporary tables'));
   incidents.failed(away());

@@ -9,23 +9,26 @@ interface Incident {
   readonly sentence: string;
 }
 
-const LOOK_EVERY_MS = 1_000;
-/** A look may succeed between failures, when there are too many connections for example. So the failures must have ended too. */
+const PROBE_EVERY_MS = 1_000;
+/**
+ * An incident ends only after this time without a failure: with too many connections, for example, some probes still
+ * succeed.
+ */
 const QUIET_MS = 5_000;
-/** As much as some changes write. It is undone. */
+/** Writes as much as some changes do, and removes it again. */
 const TRY_TO_WRITE = `create temporary table tunnel_access_disk as
   select repeat(md5(random()::text), 8) as text from generate_series(1, 1000); drop table tunnel_access_disk`;
 
-/** A look succeeds once the incident is over. An incident of a kind that has no look lasts until the next start. */
-const LOOKS: Readonly<Record<Kind, string | undefined>> = {
+/** Statements that succeed once the incident is over. An incident without a probe lasts until the next start. */
+const PROBES: Readonly<Record<Kind, string | undefined>> = {
   database: 'select 1',
   disk: TRY_TO_WRITE,
   pooler: undefined,
 };
 
 /**
- * What lasts and needs a person: the log has an error when it begins and a line of `info` when it is over, however many
- * requests fail meanwhile.
+ * Failures that last and need a person. The log gets one error when an incident begins and one line of `info` when it
+ * is over, however many requests fail in between.
  */
 export class Incidents {
   private readonly open = new Map<Kind, { readonly since: number; lastFailure: number }>();
@@ -35,7 +38,7 @@ export class Incidents {
     private readonly log: { error(line: string): void; log(line: string): void },
   ) {}
 
-  /** Is told why a request or work in the background failed. Returns whether that is an incident. */
+  /** Takes the error of a failed request or of failed background work. Returns whether the error is an incident. */
   failed(error: unknown): boolean {
     const incident = incidentOf(error) ?? incidentOf(error instanceof Error ? error.cause : undefined);
     if (incident === undefined) return false;
@@ -54,22 +57,22 @@ export class Incidents {
     const since = performance.now();
     this.open.set(kind, { since, lastFailure: since });
     this.log.error(sentence);
-    this.lookAgain(kind);
+    this.probe(kind);
   }
 
-  private lookAgain(kind: Kind): void {
-    const [incident, look] = [this.open.get(kind), LOOKS[kind]];
-    if (incident === undefined || look === undefined) return;
+  private probe(kind: Kind): void {
+    const [incident, statement] = [this.open.get(kind), PROBES[kind]];
+    if (incident === undefined || statement === undefined) return;
     setTimeout(async () => {
       if (this.pool.ended) return;
-      const isOver = await this.pool.query(look).then(
+      const isOver = await this.pool.query(statement).then(
         () => true,
-        // Another failure, such as a right that the look lacks, says nothing about the incident.
+        // Another failure, such as a missing right, says nothing about the incident.
         (error) => incidentOf(error) === undefined,
       );
       if (isOver && performance.now() - incident.lastFailure > QUIET_MS) this.end(kind, incident.since);
-      else this.lookAgain(kind);
-    }, LOOK_EVERY_MS).unref();
+      else this.probe(kind);
+    }, PROBE_EVERY_MS).unref();
   }
 
   private end(kind: Kind, since: number): void {

@@ -2,16 +2,12 @@
 
 export { AuditReads, type Reader, refuseLater } from './audit-reads.js';
 export { coalesced, coalescedByAccount, coalescedRows, type Ref, wantedRows } from './coalesce.js';
-export { MIN_POSTGRES_VERSION, SUITABILITY } from './connect.js';
+export { readSuitability } from './connect.js';
 export { withAdvice } from './connection/advice.js';
-export { copyIn } from './copy/copy-in.js';
-export { escapedJson } from './copy/copy-text.js';
-export { sqlLiteral } from './copy/sql-literal.js';
-export { fetchRows, IN_INDEX_ORDER, readAhead } from './cursor.js';
-export { type Database, type DatabaseOptions, embeddedServer, type OpenMode, openDatabase, POOL } from './database.js';
+export { fetchRows, IN_INDEX_ORDER } from './cursor.js';
+export { attachEmbedded, type Database, type DatabaseOptions, type OpenMode, openDatabase, POOL } from './database.js';
 export { type DatabaseServer, parseDatabaseUrl } from './database-url.js';
-export { DedicatedConnections, exportSnapshot, type MaintenanceDatabase } from './dedicated-connections.js';
-export { findRunningPostgres, hasData, startEmbeddedPostgres } from './embedded/embedded-postgres.js';
+export { DedicatedConnections, type MaintenanceDatabase } from './dedicated-connections.js';
 export {
   CHECKPOINT_KEY_FILE,
   type EmbeddedData,
@@ -21,7 +17,7 @@ export {
 } from './embedded/removal.js';
 export { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from './failure.js';
 export { Incidents } from './incidents.js';
-export { isCurrent, migrate } from './migrate.js';
+export { migrate } from './migrate.js';
 export { PrimaryClient, PrimaryPool } from './primary-pool.js';
 export {
   type Connections,
@@ -34,16 +30,8 @@ export {
   WRITE_LIMITS,
 } from './query.js';
 export { describeLack, readRoleDefaults } from './role-defaults.js';
-export {
-  appliedMigrations,
-  describeBefore,
-  KNOWN_MIGRATIONS,
-  newerOf,
-  ofBefore,
-  pendingOf,
-  refuseSchemaOfBefore,
-  requireMigrations,
-} from './schema/migrations.js';
-export { describeRights, missingRights } from './schema/rights.js';
+export { KNOWN_MIGRATIONS, readMigrations, refuseSupersededSchema, requireMigrations } from './schema/migrations.js';
+export { describeRights } from './schema/rights.js';
 export { readSchemaState } from './schema/schema-state.js';
+export { sqlLiteral } from './sql-literal.js';
 export { untilReachable } from './until-reachable.js';

@@ -12,8 +12,8 @@ type MigratedDatabase = Pick<Database, 'pool' | 'asOwner' | 'hasOwner'>;
 type Log = (line: string) => void;
 
 /**
- * Runs the pending migrations, told in one line, then `afterwards` under a lock, by connections that have the defaults of the
- * service's role. A database that is current needs no more than the rights of the service.
+ * Runs the pending migrations, and then `afterwards` under a lock. The connections of `afterwards` have the defaults of
+ * the service's role. A database that is current needs no more than the rights of the service.
  */
 export async function migrate<T>(
   database: MigratedDatabase,
@@ -28,10 +28,9 @@ export async function migrate<T>(
   });
 }
 
-/** Whether no migration is pending and no right is missing. */
-export const isCurrent = ({ pending, missing }: SchemaState): boolean => pending.length === 0 && missing.length === 0;
+const isCurrent = ({ pending, missing }: SchemaState): boolean => pending.length === 0 && missing.length === 0;
 
-/** The owner runs the migrations, and gives the service's role the rights to what they made. */
+/** The owner of the tables runs the migrations, and gives the service's role the rights to the new tables. */
 async function bringUpToDate(database: MigratedDatabase, service: SchemaState, log: Log): Promise<void> {
   if (!database.hasOwner && service.missing.length > 0) throw new OperatorError(lackOf(service));
   await database.asOwner((owner) => migrateAs(owner, service, log));
@@ -52,7 +51,7 @@ async function migrateAs(owner: PrimaryPool, service: SchemaState, log: Log): Pr
     await createLockTable(owner);
     await locked(owner, async () => {
       if (state.pending.length > 0) {
-        // TypeORM is loaded for this alone.
+        // Only this needs TypeORM.
         const { runPending } = await import('./pending-migrations.js');
         await runPending(owner, log);
       }
@@ -66,8 +65,8 @@ async function migrateAs(owner: PrimaryPool, service: SchemaState, log: Log): Pr
 }
 
 /**
- * Runs `work` in one process at a time: migrations race if several instances start on an empty database. The lock is a
- * locked row, so it ends with its connection and, unlike an advisory lock, works behind a pooler.
+ * Runs `work` in one process at a time, because several instances may start on an empty database. The lock is a locked
+ * row: it ends with its connection, and unlike an advisory lock it works behind a pooler.
  */
 async function locked<T>(pool: PrimaryPool, work: () => Promise<T>): Promise<T> {
   const client = await connectDedicated(pool);

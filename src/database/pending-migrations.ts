@@ -9,14 +9,14 @@ import { FREE_PLANS } from './role-defaults.js';
 type Log = (line: string) => void;
 
 const MAX_DEADLOCKS = 10;
-/** An index build that a timeout aborted would start again at every start of the service. */
+/** If a timeout aborted the build of an index, every start of the service would begin it again. */
 const NO_TIME_LIMIT = 'set local statement_timeout = 0';
-/** A migration that takes longer is told by itself. */
+/** A migration that takes longer gets its own line in the log. */
 const LONG_MIGRATION_MS = 1_000;
 
 /**
- * Runs the pending migrations with TypeORM, which opens one connection to the database of `pool` and closes it afterwards. Nest's
- * logger is silent from then on.
+ * Runs the pending migrations with TypeORM, which opens its own connection to the database of `pool` and closes it
+ * again. Nest's logger is silent afterwards.
  */
 export async function runPending(
   pool: PrimaryPool,
@@ -53,15 +53,15 @@ async function runWith(dataSource: DataSource, log: Log): Promise<void> {
       if (tookMs > LONG_MIGRATION_MS) log(`migration ${migration.name} ran in ${(tookMs / 1000).toFixed(1)} s`);
     }
   } finally {
-    // Each is complete, also if a later one fails.
+    // Each migration in the list is complete, even if a later one failed.
     const what = ran.length === 1 ? 'a migration' : `${ran.length} migrations`;
     if (ran.length > 0) log(`ran ${what} in ${Math.ceil(performance.now() - begun)} ms, up to ${ran.at(-1)}`);
   }
 }
 
 /**
- * Instances of an earlier version go on meanwhile. A migration that locks their tables one after the other may end in a
- * deadlock with one of their statements, and be the one that PostgreSQL ends. docs/decisions.md says how to avoid it.
+ * Instances of an earlier version may run at the same time. A migration that locks several tables may meet a deadlock
+ * with one of their statements, and PostgreSQL may end the migration. docs/decisions.md says how to avoid this.
  */
 async function runUnlessDeadlocked(
   runner: QueryRunner,
@@ -76,7 +76,7 @@ async function runUnlessDeadlocked(
       await migrate();
       return await runner.commitTransaction();
     } catch (error) {
-      // If this is the end of it, the connection ends with its data source, and the transaction with it.
+      // After the last attempt the data source is closed, which ends the connection and its transaction.
       if (!PostgresFailure.of(errorOfPg(error)).isDeadlock || attempt === MAX_DEADLOCKS) throw error;
       await runner.rollbackTransaction();
       log(`migration ${name} met a deadlock with another statement, and begins again`);
@@ -84,5 +84,5 @@ async function runUnlessDeadlocked(
   }
 }
 
-/** TypeORM wraps them. */
+/** The error of pg inside that of TypeORM. */
 const errorOfPg = (error: unknown): unknown => (error instanceof QueryFailedError ? error.driverError : error);

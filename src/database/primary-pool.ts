@@ -4,14 +4,16 @@ import type { DatabaseServer } from './database-url.js';
 import { DatabaseUnreachable } from './failure.js';
 import type { CheckedClient, WatchedPool } from './query.js';
 
-/** Bounds how long a connection keeps to a server that a name or a proxy no longer leads to. */
+/**
+ * After a failover a name or a proxy leads to another server. A connection to the old one lives no longer than this.
+ */
 const MAX_LIFETIME_SECONDS = 300;
-/** A server closes at once; one that is silent must not hold up a stop. */
+/** A server closes its connections at once. A silent server must not delay the stop of the service. */
 const MAX_CLOSING_MS = 1_000;
 
 /**
- * Also asks the server to end a statement whose connection is closed, which PostgreSQL can on Linux: a statement that
- * was given up would run on beside its repetition. In a pooler's session the setting does no harm.
+ * Checks the server, and tells it to end a statement when the connection is closed. Without this a statement that the
+ * service gave up would still run while the service sends it again. PostgreSQL can do this on Linux.
  */
 const CHECK = `select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
   (select set_config('client_connection_check_interval', '1000', false) where version() like '%linux%')`;
@@ -21,11 +23,11 @@ export interface PrimaryOptions extends PoolConfig {
   readonly connectionTimeoutMillis: number;
   /** Absent: true. */
   readonly preparedStatements?: boolean;
-  /** Only reads of an operator, to whom a standby or a read-only server will do. Absent: false. */
+  /** True for an operator who only reads: a standby or a read-only server is accepted. Absent: false. */
   readonly readsOnly?: boolean;
 }
 
-/** What pg needs for a connection. The query_timeout is not from the URL: pg would then end long work too. */
+/** The options of pg for a connection. A query_timeout in the URL has no effect: it would end long work too. */
 export const clientConfigOf = ({ server, ...options }: PrimaryOptions): PoolConfig => ({
   ...options,
   ...server.config,
@@ -34,8 +36,8 @@ export const clientConfigOf = ({ server, ...options }: PrimaryOptions): PoolConf
 });
 
 /**
- * A connection to the primary. It is checked when it is made, because a name, a proxy or a pooler may lead to a standby
- * or to a primary that was demoted: a standby answers from the past, so a revoked key would still be valid.
+ * A connection to the primary. A name, a proxy or a pooler may lead to a standby instead, and a standby may not know
+ * that a key was revoked. So each new connection is checked.
  */
 export class PrimaryClient extends pg.Client implements CheckedClient {
   private readonly checkTimeoutMs: number;
@@ -48,7 +50,8 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
     this.readsOnly = options.readsOnly === true;
     this.preparesStatements = options.preparedStatements !== false;
     this.checkTimeoutMs = options.connectionTimeoutMillis;
-    // Besides rejecting the query, pg emits `error` when a connection is lost. Without a listener it ends the process.
+    // When a connection is lost, pg rejects the query and also emits `error`, which would end the process without a
+    // listener.
     this.on('error', () => undefined);
     this.on('notice', ({ file }) => {
       if (file === 'syncrep.c') this.hasUnconfirmedCommit = true;
@@ -76,7 +79,7 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
       await this.requirePrimary();
       return this;
     } catch (error) {
-      // Not awaited: a silent server does not answer this either.
+      // Not awaited, because a silent server does not answer this either.
       void this.end();
       throw error;
     }
@@ -95,29 +98,29 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
 /** A pool of checked connections to the primary. */
 export class PrimaryPool extends pg.Pool implements WatchedPool {
   onWaited: ((waitMs: number) => void) | undefined;
-  /** Of each open connection, the end. */
+  /** A promise for each open connection, which resolves when the connection has ended. */
   private readonly ends = new Set<Promise<void>>();
 
   constructor(readonly settings: PrimaryOptions) {
-    // The type of `Client` omits the options, with which the pool calls it.
+    // pg's type of `Client` lacks the options that the pool passes to it.
     const Client = PrimaryClient as unknown as new () => pg.ClientBase;
     super({ maxLifetimeSeconds: MAX_LIFETIME_SECONDS, ...settings, Client });
-    // As with clients; the rejected query reports the failure.
+    // The rejected query reports the failure, as with clients.
     this.on('error', () => undefined);
     this.on('connect', (client) => this.expectEndOf(client));
   }
 
   /**
-   * Resolves when the connections have ended, or after a second. pg's own pool only asks them to end: a server that is stopped
-   * then still has some, and logs an error for each.
+   * Resolves when all connections have ended, or after a second. pg's own pool does not wait for them: a server that is
+   * stopped right after it would log an error for each.
    */
   override async end(): Promise<void> {
     await super.end();
-    // Unless it is unreferenced, the timer keeps a command from ending.
+    // `ref: false`: the timer must not keep a command from ending.
     await Promise.race([Promise.all(this.ends), sleep(MAX_CLOSING_MS, undefined, { ref: false })]);
   }
 
-  /** Ends the idle connections: the next ones have what the role's defaults are now. */
+  /** Ends the idle connections, because only new ones get the present defaults of the role. */
   async renew(): Promise<void> {
     const idle = await Promise.all(Array.from({ length: this.idleCount }, () => this.connect()));
     for (const client of idle) client.release(true);

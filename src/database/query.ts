@@ -7,7 +7,7 @@ export interface NamedStatement {
   readonly text: string;
 }
 
-/** A pool, or the one connection of a transaction, which has limits of its own. */
+/** A pool, or the one connection of a transaction. The transaction has its own time limit. */
 export type Connections = Pool | Transaction;
 export interface Transaction {
   readonly run: <R extends QueryResultRow>(
@@ -19,16 +19,16 @@ export interface Transaction {
 export interface StatementLimits {
   /** Bounds the whole call: the wait for a connection, every attempt, and the answer. */
   readonly deadlineMs: number;
-  /** How often a statement is sent if the connection is lost. More than once only if a repetition does no harm. */
+  /** How often a statement may be sent if the connection is lost. More than 1 only where a repetition does no harm. */
   readonly attempts: number;
 }
 
-/** A pool that is told how long each statement waited for a connection, or for the failure. */
+/** A pool with a listener, which gets how long each statement waited for its connection or for the failure. */
 export interface WatchedPool extends Pool {
   onWaited: ((waitMs: number) => void) | undefined;
 }
 
-/** A client of the service's own pools. Clients of other pools have none of it. */
+/** What the clients of the service's own pools know. Clients of other pools lack it. */
 export interface CheckedClient {
   /** The server answered that a commit succeeded although no standby confirmed it. */
   readonly hasUnconfirmedCommit: boolean;
@@ -40,10 +40,9 @@ export interface CheckedClient {
 const READ_LIMITS: StatementLimits = { deadlineMs: 2_700, attempts: 2 };
 
 /**
- * Makes a statement that finds events of account $1 and, if there are any, commits a write to the account's head after
- * them on the same server.
- * After a crash or a failover an event can be visible that no standby has. The commit waits for the standbys like any
- * other, and so for everything before it: what the statement answers is as durable as the server's settings promise.
+ * Makes a statement that finds events of account $1 and, if it finds any, also commits a write to the account's head.
+ * After a crash or a failover an event can be visible that no standby has. The commit waits for the standbys, and thus
+ * for all earlier commits too, so the events that the statement returns are durable.
  */
 export const durably = (name: string, find: string): NamedStatement => ({
   name,
@@ -52,9 +51,9 @@ export const durably = (name: string, find: string): NamedStatement => ({
     select * from found`,
 });
 
-/** For writes whose caller repeats them. A commit may wait for a standby. */
+/** Limits of a write that is sent once: its caller decides whether to repeat it. A commit may wait for a standby. */
 export const WRITE_LIMITS: StatementLimits = { deadlineMs: 10_000, attempts: 1 };
-/** For `durably` and its like, which may be sent again, since they change nothing. */
+/** Limits of a statement such as those of `durably`, which may be sent again, since it changes nothing. */
 export const durableLimits = (deadline = Number.POSITIVE_INFINITY): StatementLimits => ({
   ...WRITE_LIMITS,
   deadlineMs: Math.min(WRITE_LIMITS.deadlineMs, deadline - performance.now()),
@@ -62,8 +61,8 @@ export const durableLimits = (deadline = Number.POSITIVE_INFINITY): StatementLim
 });
 
 /**
- * Runs a named statement on a pooled connection. After an error that the server reported the connection stays open, which
- * `pool.query` would close.
+ * Runs a named statement on a pooled connection. Unlike with `pool.query` the connection stays open after an error that
+ * the server reported.
  */
 export async function queryNamed<R extends QueryResultRow>(
   connections: Connections,
@@ -91,8 +90,8 @@ export function onlyRow<Row>([row]: readonly Row[]): Row {
 }
 
 /**
- * The same statement, which a standby refuses: a pooler may give a checked connection to another server. For statements
- * whose answer permits something.
+ * Makes a standby refuse the statement. A pooler may move a checked connection to another server, so every statement
+ * whose answer permits something needs this.
  */
 export const onPrimary = ({ name, text }: NamedStatement): NamedStatement => ({
   name,
@@ -112,7 +111,7 @@ async function connectBefore(deadline: number, pool: Pool): Promise<PoolClient> 
   }
 }
 
-/** Rejects like `givenUp` if that comes first. A client that comes later goes back to the pool. */
+/** Rejects with the error of `givenUp` if that rejects first. A client that comes later goes back to the pool. */
 export async function connectUnless(givenUp: Promise<never>, pool: Pool): Promise<PoolClient> {
   const connecting = connectWatched(pool);
   try {
@@ -131,13 +130,13 @@ async function connectWatched(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    throw unreachable(error, false);
+    throw asUnreachable(error, false);
   } finally {
     if (isWatched(pool)) pool.onWaited?.(performance.now() - startedAt);
   }
 }
 
-/** Sends the name too, unless a pooler may give the next statement to another session. */
+/** Sends a statement. It leaves out the name if a pooler may give the next statement to another session. */
 export function send<R extends QueryResultRow>(
   client: PoolClient,
   statement: NamedStatement,
@@ -148,7 +147,7 @@ export function send<R extends QueryResultRow>(
   return client.query<R>(isNamed ? { name, text, values: [...values] } : { text, values: [...values] });
 }
 
-/** At the deadline the connection is ended: the statement still runs on it. */
+/** Ends the connection at the deadline, because the statement still runs on it. */
 async function runOn<R extends QueryResultRow>(
   client: PoolClient,
   statement: NamedStatement,
@@ -166,7 +165,7 @@ async function runOn<R extends QueryResultRow>(
     client.release();
     return result;
   } catch (error) {
-    const reported = unreachable(givenUp ?? error, true);
+    const reported = asUnreachable(givenUp ?? error, true);
     const isLost = PostgresFailure.of(reported).isConnectionLoss;
     client.release(!isLost && error instanceof DatabaseError && error.severity === 'ERROR' ? undefined : true);
     throw reported;
@@ -178,8 +177,11 @@ async function runOn<R extends QueryResultRow>(
 const isWatched = (pool: Pool): pool is WatchedPool => 'onWaited' in pool;
 const isChecked = (client: PoolClient): client is PoolClient & CheckedClient => 'preparesStatements' in client;
 
-/** What a failed connection or statement means to the caller. */
-export function unreachable(error: unknown, wasSent: boolean): unknown {
+/**
+ * The error of a failed connection or statement: DatabaseUnreachable, unless the server reported it or it is a bug
+ * here.
+ */
+export function asUnreachable(error: unknown, wasSent: boolean): unknown {
   // The server's own error says more, and a bug of this process must not look like a network failure.
   if (error instanceof DatabaseError || error instanceof TypeError || error instanceof RangeError) return error;
   if (error instanceof DatabaseUnreachable && error.wasSent === wasSent) return error;

@@ -5,9 +5,9 @@ import { onlyRow } from './query.js';
 import type { Queryable } from './schema/migrations.js';
 
 /**
- * A prepared statement keeps its plan, which PostgreSQL makes from what it knows of the tables at that time: to read all of a
- * small table looks cheap, and the table grows. With these defaults a statement takes the index that it is written for, whatever
- * the size. They are the role's in this database, because a pooler keeps no settings of a session.
+ * PostgreSQL keeps the plan of a prepared statement, also when a table grows later that was small then. With these
+ * defaults a statement always uses the index that it is written for. They are defaults of the role in this database,
+ * because a pooler keeps no settings of a session.
  */
 const DEFAULTS = {
   enable_seqscan: 'off',
@@ -17,20 +17,20 @@ const DEFAULTS = {
   jit: 'off',
 };
 
-/** Sets them back for a transaction that reads whole tables. JIT stays off: it compiles a small statement for half a second. */
+/** Sets the plans free again for a transaction that reads whole tables. JIT stays off. */
 export const FREE_PLANS =
   'set local enable_seqscan = on; set local enable_hashjoin = on; set local enable_mergejoin = on; set local plan_cache_mode = auto';
 
-/** What a new connection has of the defaults. */
+/** Which of the defaults a new connection has. */
 export interface RoleDefaults {
-  /** The role that logged in, which has the defaults, and the database: as SQL names them. */
+  /** The role that logged in, to which the defaults belong, and the database. Both are quoted for SQL. */
   readonly role: string;
   readonly database: string;
   /** The defaults that the connection lacks, as `name = value`. */
   readonly lacking: readonly string[];
-  /** Whether the role has all of them. A connection may lack them all the same. */
+  /** Whether the role has all defaults. A connection of a pooler may lack them even so. */
   readonly areSet: boolean;
-  /** Whether the role acts as itself. Another role may not change its defaults. */
+  /** Whether the current role is the one that logged in. Another role may not change its defaults. */
   readonly maySet: boolean;
 }
 
@@ -43,11 +43,11 @@ const READ = `select quote_ident(session_user) as role, quote_ident(current_data
       where r.rolname = session_user and d.datname = current_database()
         and s.setconfig @> array['${entries.map(([name, value]) => `${name}=${value}`).join("', '")}']) as "areSet"`;
 
-/** `connection`: a new one, since the defaults are those of its beginning. */
+/** Reads the defaults of a connection. It must be a new one, because it has the defaults of the time when it began. */
 export const readRoleDefaults = async (connection: Queryable): Promise<RoleDefaults> =>
   onlyRow((await connection.query<RoleDefaults>(READ)).rows);
 
-/** Lets the role of the service set its defaults, unless they are there, and tells if new connections lack them still. */
+/** Sets the defaults of the service's role where they are missing. Logs a line if new connections still lack them. */
 export async function setRoleDefaults(pool: PrimaryPool, log: (line: string) => void): Promise<void> {
   const before = await ofNewConnection(pool);
   if (before.lacking.length === 0) return;
@@ -73,7 +73,7 @@ function ignoreLackOfRights(error: unknown): void {
 const alterations = ({ role, database }: RoleDefaults): string =>
   entries.map(([name, value]) => `alter role ${role} in database ${database} set ${name} = ${value}`).join('; ');
 
-/** What it means, and the way out. */
+/** Says what the missing defaults mean, and what the operator can do. */
 export function describeLack(defaults: RoleDefaults): string {
   const { role, lacking, areSet } = defaults;
   const what = `statements may read whole tables, because new connections lack ${lacking.join(', ')}`;

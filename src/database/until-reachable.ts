@@ -4,12 +4,12 @@ import { PostgresFailure } from './failure.js';
 const PAUSES_MS = [50, 100, 200, 400, 800];
 
 /**
- * Repeats look-ups with growing pauses while the database is away, for example during a failover. The deadline is a
- * time of performance.now().
+ * Repeats a look-up with growing pauses while the database is not reachable, for example during a failover. `deadline`
+ * is a time of performance.now().
  */
 export const untilReachable = <T>(deadline: number, lookUp: () => Promise<T>): Promise<T> =>
   retry(lookUp, {
     pausesMs: PAUSES_MS,
     deadline,
-    mayPass: (error) => PostgresFailure.of(error).isConnectionLoss,
+    isTransient: (error) => PostgresFailure.of(error).isConnectionLoss,
   });

@@ -3,15 +3,13 @@
 // Append
 export type { StreamAppend } from './append/append.js';
 export { ClaimRefused, ConstraintViolated, RightsTaken, StreamConflict } from './append/append-failures.js';
-export { DEFAULT_BATCHER_LIMITS } from './append/batcher.js';
-export { eventIdOf, idempotentEventId, newEventId } from './append/event-ids.js';
+export { eventIdOf } from './append/event-ids.js';
 export { EventLog } from './append/event-log.js';
 
 // What an event is
 export { correlationOf, type DomainEvent, type EventMetadata } from './event.js';
 
 // Compare and repair the rows
-export type { Digests } from './fold/digests.js';
 export { type Proof, prove } from './fold/proof.js';
 export { type Repaired, repair } from './fold/repair.js';
 export type { Difference } from './fold/row-comparison.js';
@@ -21,7 +19,7 @@ export { AsOfQueries } from './read/as-of-queries.js';
 export type { EventFilter, Span } from './read/event-filter.js';
 export { changedFields, changesBetween, type FieldChange } from './read/field-changes.js';
 export { LogHeads } from './read/log-heads.js';
-export { FULL_PAGE, LogPages, type PageSize } from './read/log-pages.js';
+export { LogPages, type PageSize } from './read/log-pages.js';
 export { AS_COMMITTED, LogPositions } from './read/log-positions.js';
 export { LogReader } from './read/log-reader.js';
 export {
@@ -46,8 +44,8 @@ export {
 } from './read-model.js';
 
 // Export and import
-export { countLines, exportAll } from './transfer/export-all.js';
-export { exportQuery, LogFileError } from './transfer/log-file.js';
+export { exportAll, exportLog } from './transfer/export-all.js';
+export { LogFileError } from './transfer/log-file.js';
 export { type ImportedLog, importLogs } from './transfer/log-import.js';
 export { verifyFile } from './transfer/verify-file.js';
 
@@ -55,14 +53,12 @@ export { verifyFile } from './transfer/verify-file.js';
 export { Evidence } from './transparency/evidence.js';
 export { Rechecks } from './transparency/rechecks.js';
 export {
-  findKeysBeside,
+  findEmbeddedKeys,
   KeyHistory,
-  keysBeside,
-  keyText,
-  newCheckpointKey,
+  newKeyText,
+  openEmbeddedKeys,
   parseCheckpointKeys,
   readKeyFile,
-  signerOf,
 } from './transparency/seal/checkpoint-key.js';
 export { Checkpoints } from './transparency/seal/checkpoints.js';
 export { endAlarms, LogAlarms } from './transparency/seal/log-alarms.js';
@@ -87,4 +83,4 @@ export { guardFaults } from './verify/guard-checks.js';
 export { accountOf, type KeptCheckpoint } from './verify/kept-checks.js';
 export { timeText } from './verify/logged-event.js';
 export { repairTiles } from './verify/repair-tiles.js';
-export { type Fault, type VerifyWatcher, verify } from './verify/verify.js';
+export { type Fault, verify } from './verify/verify.js';

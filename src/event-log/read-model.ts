@@ -1,12 +1,12 @@
 import type { Ref } from '../database/index.js';
 import type { DomainEvent } from './event.js';
 
-/** The columns that every entity's row begins with, in the types that pg returns. */
+/** The first columns of every entity's row, in the types that pg returns. */
 export interface EntityRow {
   readonly account_id: string;
-  /** Id of the stream, which is the id of the resource. */
+  /** The id of the stream, which is the id of the resource. */
   readonly id: string;
-  /** Version of the stream: the number of its events. */
+  /** The version of the stream, which is the number of its events. */
   readonly version: number;
   /** When the first event was decided. */
   readonly created_at: Date;
@@ -14,49 +14,51 @@ export interface EntityRow {
 
 export const ENTITY_COLUMNS = ['account_id', 'id', 'version', 'created_at'] as const;
 
-/** An entity has the fields of its row: the columns above, and the state under the names of events and tables. */
+/** An entity: the columns above, and the fields of its state. These have the same names in events and tables. */
 export type Entity<State> = EntityRow & State;
 
-/** A row as json_populate_recordset reads it: column names with JSON values. A Date becomes text in JSON. */
+/** A row: column names with JSON values, for json_populate_recordset. A Date becomes text in JSON. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A table of current states. Its rows are a pure function of one entity, so live and replayed rows agree. */
+/** A table of current states. Its rows are a pure function of one entity, so rows made from the log again are equal. */
 export interface Table<State> {
   readonly name: string;
-  /** All columns, key first. Statements name them: `*` in a prepared statement breaks when a column is added. */
+  /**
+   * All columns, key first. Statements name them, because a prepared statement with `*` breaks when a column is added.
+   */
   readonly columns: readonly string[];
   /** Begins with the column of the account and the column of the stream's id. */
   readonly primaryKey: readonly string[];
-  /** In the order of the primary key. */
+  /** The rows of an entity, in the order of the primary key. */
   rowsOf(entity: Entity<State>): readonly object[];
   /**
-   * The values that only this row may have. Commands that share one are never sent in one batch. Rows are sent in the
-   * order of these values, because two accounts that take the same values in opposite order would deadlock.
+   * The values that only this row may have. Commands that share such a value are never sent in one batch. Rows are sent
+   * in the order of these values, because two accounts that take the same values in opposite order would deadlock.
    */
   exclusiveValuesOf(row: Row): readonly string[];
-  /** Its rows claim a value for their account: see `Claimed`. */
-  readonly claimed?: Claimed;
+  /** The column whose values may belong to one account only. Absent: there is no such column. */
+  readonly claimed?: ClaimedColumn;
 }
 
 /**
- * A column of texts that belong to one account of the deployment. The first row that has one claims it for its account,
- * and the append of a row of another account is refused until the account has no row with it. The claims of all tables are
- * in one table, under the value `<kind>:<text>`.
+ * A column whose texts may belong to one account of the deployment only. The first row with a text claims it for its
+ * account, and other accounts cannot append a row with this text while the account has one. The claims of all tables
+ * are in one table, with the value `<kind>:<text>`.
  */
-export interface Claimed {
+export interface ClaimedColumn {
   readonly kind: 'hostport' | 'key';
   readonly column: string;
 }
 
-/** A text of a claimed column as the table of claims has it. */
-export const claimValue = (kind: Claimed['kind'], text: unknown): string => `${kind}:${text}`;
+/** The value in the table of claims for a text of a claimed column. */
+export const claimValue = (kind: ClaimedColumn['kind'], text: unknown): string => `${kind}:${text}`;
 
 /** The table with one row for each entity. `columns` are the names of the fields that its state may have. */
 export const entityTable = <State>(
   name: string,
   columns: readonly (keyof State & string)[],
   exclusiveValuesOf: Table<State>['exclusiveValuesOf'] = () => [],
-  claimed?: Claimed,
+  claimed?: ClaimedColumn,
 ): Table<State> => ({
   name,
   columns: [...ENTITY_COLUMNS, ...columns],
@@ -74,11 +76,14 @@ export interface EventFacts<Event extends DomainEvent = DomainEvent> {
   readonly isStart?: true;
   /** The event ends its entity. */
   readonly isEnd?: true;
-  /** The event may take rights from callers of the account: a change that was decided before it is decided again. */
+  /**
+   * The event may take rights from callers of the account. A change that was decided before this event is decided
+   * again.
+   */
   readonly takesRights?: true;
   /**
-   * Only of a type that this version no longer writes: makes the event that it writes instead, which is all that
-   * `evolve` sees. A pure function of the data, since every reader must get the same, and one event stays one event.
+   * Present for a type that this version no longer writes. It makes the event that this version writes instead, and
+   * `evolve` sees only that. It is a pure function of the data, because every reader must get the same event.
    */
   upcast?(data: object): Event;
 }
@@ -88,14 +93,14 @@ export interface EventFacts<Event extends DomainEvent = DomainEvent> {
  * Its functions are methods, so that a model with any types of state and event fits AnyReadModel.
  */
 export interface ReadModel<State, Event extends DomainEvent> {
-  /** Prefixes of the ids of its streams. */
+  /** The prefixes of its streams' ids. */
   readonly streamPrefixes: readonly string[];
   /**
-   * Every type of event in its streams: those that this version writes, and earlier ones with their upcasters. An event
-   * of another type comes from a newer version and must not be folded.
+   * All types of events in its streams: the types that this version writes, and earlier types with their upcasters. An
+   * event of another type comes from a newer version and must not be folded.
    */
   readonly events: Readonly<Record<Event['type'], EventFacts<Event>> & Record<string, EventFacts<Event>>>;
-  /** The state after an event; undefined once the entity is deleted. */
+  /** The state after an event. Undefined once the entity is deleted. */
   evolve(state: State | undefined, event: Event): State | undefined;
   readonly tables: readonly Table<State>[];
 }
@@ -110,17 +115,17 @@ function entityOf<State>({ accountId, id }: Ref, version: number, createdAt: Dat
   return entity;
 }
 
-/** What `evolve` sees of an event in the log. Undefined for a type of a newer version. Every reader that folds asks here. */
+/** The event that `evolve` gets for a stored event. Undefined for a type of a newer version. Every fold uses this. */
 export function currentEvent<State, Event extends DomainEvent>(
   { events }: ReadModel<State, Event>,
   stored: DomainEvent,
 ): Event | undefined {
   if (!Object.hasOwn(events, stored.type)) return undefined;
-  // A type without an upcaster is one that the model's own decisions write.
+  // A type without an upcaster is a type that this version writes.
   return events[stored.type]?.upcast?.(stored.data) ?? (stored as Event);
 }
 
-/** Folds the next events of one stream onto its entity. Undefined means that the entity does not exist. */
+/** Folds the next events of one stream into its entity. Undefined means that the entity does not exist. */
 export function fold<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   stream: Ref,

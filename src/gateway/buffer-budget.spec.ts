@@ -5,7 +5,7 @@ const MB = 1_000_000;
 
 class Holder implements BufferHolder {
   bufferedBytes = 0;
-  isHeld = false;
+  isPaused = false;
   isOver = false;
   failure: string | undefined;
 
@@ -16,12 +16,12 @@ class Holder implements BufferHolder {
     budget.add(this);
   }
 
-  hold(): void {
-    this.isHeld = true;
+  pause(): void {
+    this.isPaused = true;
   }
 
-  release(): void {
-    this.isHeld = false;
+  resume(): void {
+    this.isPaused = false;
   }
 
   shed({ reason }: { reason: string }): void {
@@ -41,17 +41,17 @@ describe('the budget of buffered bytes', () => {
     one.bufferedBytes = 6 * MB;
     same.bufferedBytes = 5 * MB;
     budget.look(0);
-    expect([one.isHeld, same.isHeld, other.isHeld]).toEqual([true, true, false]);
+    expect([one.isPaused, same.isPaused, other.isPaused]).toEqual([true, true, false]);
     same.bufferedBytes = 3 * MB;
     budget.look(100);
-    expect(one.isHeld).toBe(true);
+    expect(one.isPaused).toBe(true);
     one.bufferedBytes = 1 * MB;
     budget.look(200);
-    expect([one.isHeld, same.isHeld]).toEqual([false, false]);
+    expect([one.isPaused, same.isPaused]).toEqual([false, false]);
     expect(budget.bufferedBytes).toBe(13 * MB);
   });
 
-  it('ends the largest connection of a credential that has waited for 3 s, and then the next one', () => {
+  it('ends the largest connection of a credential that was paused for 3 s, and then the next one', () => {
     const budget = newBudget();
     const [large, small] = [new Holder('a', budget), new Holder('a', budget)];
     large.bufferedBytes = 30 * MB;
@@ -65,12 +65,14 @@ describe('the budget of buffered bytes', () => {
     expect(small.failure).toBe('memory');
   });
 
-  it('makes the largest credential wait when all together are above it', () => {
+  it('pauses the largest credential when all together are above it', () => {
     const budget = newBudget();
     const holders = Array.from({ length: 10 }, (_, n) => new Holder(`credential ${n}`, budget));
     for (const [n, holder] of holders.entries()) holder.bufferedBytes = (9 + n / 20) * MB;
     budget.look(0);
-    expect(holders.filter(({ isHeld }) => isHeld).map(({ credentialId }) => credentialId)).toEqual(['credential 9']);
+    expect(holders.filter(({ isPaused }) => isPaused).map(({ credentialId }) => credentialId)).toEqual([
+      'credential 9',
+    ]);
   });
 
   it('counts a connection that is gone until its visitors have taken what it had', () => {
@@ -81,17 +83,17 @@ describe('the budget of buffered bytes', () => {
     const next = new Holder('a', budget);
     next.bufferedBytes = 6 * MB;
     budget.look(0);
-    expect(next.isHeld).toBe(true);
+    expect(next.isPaused).toBe(true);
     gone.bufferedBytes = 0;
     budget.look(100);
-    expect([next.isHeld, budget.bufferedBytes]).toEqual([false, 6 * MB]);
+    expect([next.isPaused, budget.bufferedBytes]).toEqual([false, 6 * MB]);
   });
 
-  it('holds a new connection of a credential that waits', () => {
+  it('pauses a new connection of a paused credential', () => {
     const budget = newBudget();
     new Holder('a', budget).bufferedBytes = 20 * MB;
     budget.look(0);
-    expect(new Holder('a', budget).isHeld).toBe(true);
-    expect(new Holder('b', budget).isHeld).toBe(false);
+    expect(new Holder('a', budget).isPaused).toBe(true);
+    expect(new Holder('b', budget).isPaused).toBe(false);
   });
 });

@@ -5,35 +5,36 @@ import { Violation } from './protocol/violation.js';
 /** A connection of a client, as the budget sees it. */
 export interface BufferHolder {
   readonly credentialId: string;
-  /** Everything that it holds in memory. */
+  /** The bytes that it holds in memory. */
   readonly bufferedBytes: number;
-  /** The connection is gone. It counts until it holds nothing. */
+  /** Whether the connection is gone. It still counts until it holds no bytes. */
   readonly isOver: boolean;
-  /** Its client is not read. */
-  hold(): void;
-  release(): void;
-  /** Ends what holds most of it: a connection through a tunnel, or the client's own. */
+  /** Stops reading from its client, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Ends the connection through a tunnel that holds the most bytes, or else the connection of the client. */
   shed(reason: Violation): void;
 }
 
 const LOOK_EVERY_MS = 100;
-/** A credential alone has this part of the budget. */
+/** The part of the budget that one credential may hold. */
 const SHARE = 1 / 8;
-/** Who waits goes on below this part of its limit. */
+/** A paused credential is read again once it holds less than this part of its share. */
 const ENOUGH = 3 / 4;
-/** Who has waited so long without going below its limit holds what nobody takes. */
-const MAX_WAIT_MS = 3_000;
+/** If a credential is paused for longer, its largest connection ends: nobody takes these bytes. */
+const MAX_PAUSE_MS = 3_000;
 
 /**
- * The bytes that wait in this process for slow readers, of all connections together. Above the budget, or its share of
- * it, the credential that holds most is not read; if that does not help, what holds most of it ends, until it holds less.
+ * Limits the bytes that wait in this process for slow readers. A credential is paused when it holds more than its
+ * share, and the one that holds most is paused when all together hold more than the budget. If a pause does not help,
+ * the largest connection of the credential ends, until the credential holds less.
  */
 export class BufferBudget implements GatewayPart {
   private readonly holders = new Set<BufferHolder>();
-  /** Since when a credential waits. */
-  private readonly waiting = new Map<string, number>();
+  /** When each paused credential was paused. */
+  private readonly paused = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
-  /** As of the last look. */
+  /** The sum at the last look. */
   bufferedBytes = 0;
 
   constructor(
@@ -51,7 +52,7 @@ export class BufferBudget implements GatewayPart {
 
   add(holder: BufferHolder): void {
     this.holders.add(holder);
-    if (this.waiting.has(holder.credentialId)) holder.hold();
+    if (this.paused.has(holder.credentialId)) holder.pause();
   }
 
   /** Called by the timer. */
@@ -64,12 +65,12 @@ export class BufferBudget implements GatewayPart {
       held.set(credentialId, (held.get(credentialId) ?? 0) + bufferedBytes);
       this.bufferedBytes += bufferedBytes;
     }
-    for (const credentialId of this.tooLarge(held)) this.wait(credentialId, now);
-    for (const [credentialId, since] of this.waiting)
+    for (const credentialId of this.tooLarge(held)) this.pause(credentialId, now);
+    for (const [credentialId, since] of this.paused)
       this.review(credentialId, held.get(credentialId) ?? 0, now - since);
   }
 
-  /** Those above their share, and the largest one while all together are above the budget. */
+  /** The credentials above their share. If there are none and the sum is above the budget: the largest credential. */
   private tooLarge(held: ReadonlyMap<string, number>): readonly string[] {
     const above = [...held].filter(([, bytes]) => bytes > this.share).map(([credentialId]) => credentialId);
     if (this.bufferedBytes <= this.maxBytes || above.length > 0) return above;
@@ -81,22 +82,22 @@ export class BufferBudget implements GatewayPart {
     return this.maxBytes * SHARE;
   }
 
-  private wait(credentialId: string, now: number): void {
-    if (this.waiting.has(credentialId)) return;
-    this.waiting.set(credentialId, now);
-    for (const holder of this.of(credentialId)) holder.hold();
+  private pause(credentialId: string, now: number): void {
+    if (this.paused.has(credentialId)) return;
+    this.paused.set(credentialId, now);
+    for (const holder of this.of(credentialId)) holder.pause();
     this.log.line(
       'warn',
       { credential: credentialId },
-      'a credential is not read: its tunnels hold too many bytes that nobody takes',
+      'the gateway reads nothing more from a credential: its tunnels hold too many bytes that nobody takes',
     );
   }
 
-  private review(credentialId: string, bytes: number, waitedMs: number): void {
+  private review(credentialId: string, bytes: number, pausedMs: number): void {
     if (bytes < this.share * ENOUGH && this.bufferedBytes < this.maxBytes) {
-      this.waiting.delete(credentialId);
-      for (const holder of this.of(credentialId)) holder.release();
-    } else if (waitedMs > MAX_WAIT_MS) {
+      this.paused.delete(credentialId);
+      for (const holder of this.of(credentialId)) holder.resume();
+    } else if (pausedMs > MAX_PAUSE_MS) {
       const [largest] = this.of(credentialId).sort((one, other) => other.bufferedBytes - one.bufferedBytes);
       const share = `of ${Math.floor(this.share)} bytes, its share of GATEWAY_MAX_BUFFERED_BYTES`;
       largest?.shed(new Violation('memory', `held ${largest.bufferedBytes} bytes ${share}, which nobody took`));

@@ -5,7 +5,7 @@ import { eventsIn } from './event-stream.js';
 
 const CHANGED = 'event: changed\ndata: {"ids":["ü"]}\n\n';
 
-/** What is told of an answer that comes in these parts, and the error that ends it. */
+/** The events of an answer that comes in these parts, and the error that ends it. */
 async function told(...parts: (string | Buffer)[]): Promise<unknown[]> {
   const events: unknown[] = [];
   try {

@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Events that a later version of the service may send are passed over. */
+/** An event that the gateway knows. It ignores other events, which a later version of the service may send. */
 export interface ServiceEvent {
   readonly name: 'ready' | 'changed';
   /** What has changed. */
   readonly data: unknown;
 }
 
-/** The events of an answer as they come. `heard` is told of everything that comes. Throws if one was lost on the way. */
+/**
+ * The events of an answer as they come. Calls `heard` for everything that comes, also a heartbeat. Throws if one was
+ * lost.
+ */
 export async function* eventsIn(answer: IncomingMessage, heard: () => void): AsyncGenerator<ServiceEvent> {
   let text = '';
   let last: number | undefined;
@@ -28,9 +31,9 @@ export async function* eventsIn(answer: IncomingMessage, heard: () => void): Asy
 }
 
 interface Block {
-  /** A service of before numbers nothing. */
+  /** Undefined from an earlier version of the service, which sends no numbers. */
   readonly id: number | undefined;
-  /** A heartbeat is none, and has the number of the last event. */
+  /** False for a heartbeat, which has the number of the last event. */
   readonly isEvent: boolean;
   /** Undefined for an event of a later version. */
   readonly event: ServiceEvent | undefined;

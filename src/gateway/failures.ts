@@ -1,24 +1,27 @@
 import { messageOf } from '../kernel/error-message.js';
 import type { GatewayLog } from './gateway-log.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
-import { PacedLog } from './paced-log.js';
 import { Violation } from './protocol/violation.js';
+import { RateLimitedLog } from './rate-limited-log.js';
 
 /**
- * Where everything ends that goes wrong inside one connection. Whoever calls it has destroyed that connection; it is
- * counted, and the log has one line. No failure of a connection ends another one or the process.
+ * Counts and logs what goes wrong inside one connection. The caller has ended that connection. No failure of a
+ * connection ends another connection or the process.
  */
 export class Failures {
-  private readonly lines: PacedLog;
+  private readonly lines: RateLimitedLog;
 
   constructor(
     log: GatewayLog,
     private readonly metrics: GatewayMetrics,
   ) {
-    this.lines = new PacedLog(log, 'connections that failed');
+    this.lines = new RateLimitedLog(log, 'connections that failed');
   }
 
-  /** `from`: the source of the connection. A fault of this program is an error; what a client did is not. */
+  /**
+   * `from`: the source of the connection. A fault of this program is logged as an error; a violation by a client is
+   * not.
+   */
   count(from: string, error: unknown): void {
     if (error instanceof Violation) {
       this.metrics.endedConnections.inc({ reason: error.reason });

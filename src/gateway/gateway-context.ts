@@ -4,14 +4,14 @@ import type { GatewayLog } from './gateway-log.js';
 import type { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewaySettings } from './gateway-settings.js';
 import type { GatewayLines } from './log/gateway-lines.js';
-import type { PacedLog } from './paced-log.js';
 import type { Ports } from './ports.js';
+import type { RateLimitedLog } from './rate-limited-log.js';
 import type { LiveRights } from './rights/live-rights.js';
-import type { Outage } from './rights/outage.js';
+import type { ServiceState } from './rights/service-state.js';
 import type { ServiceClient } from './service-client.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
-/** What the parts of a gateway share. */
+/** Everything that the parts of a gateway share. */
 export interface GatewayContext {
   readonly settings: GatewaySettings;
   readonly service: ServiceClient;
@@ -20,10 +20,10 @@ export interface GatewayContext {
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;
   readonly lines: GatewayLines;
-  /** The lines about refused binds. */
-  readonly refusals: PacedLog;
+  /** The log lines about refused binds. */
+  readonly refusals: RateLimitedLog;
   readonly failures: Failures;
   readonly buffers: BufferBudget;
-  readonly outage: Outage;
+  readonly serviceState: ServiceState;
   readonly ports: Ports;
 }

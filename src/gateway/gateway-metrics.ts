@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { BufferBudget } from './buffer-budget.js';
-import type { Outage } from './rights/outage.js';
+import type { ServiceState } from './rights/service-state.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
 /** The metrics of this gateway. Labels name no account, key or address. */
@@ -40,24 +40,24 @@ export class GatewayMetrics {
     'reason',
   );
 
-  constructor(tunnels: OpenTunnels, buffers: BufferBudget, outage: Outage) {
-    // The first of them is a change from 0.
+  constructor(tunnels: OpenTunnels, buffers: BufferBudget, serviceState: ServiceState) {
+    // Each series begins with 0, so that an alert sees the first increase.
     this.endedConnections.inc({ reason: 'internal' }, 0);
     for (const reason of ['rate', 'full']) this.refusedConnections.inc({ reason }, 0);
-    this.counted('tunnels', 'Open tunnels.', () => tunnels.size);
-    this.counted('buffered_bytes_limit', 'GATEWAY_MAX_BUFFERED_BYTES.', () => buffers.maxBytes);
-    this.counted('buffered_bytes', 'Bytes that wait for slow readers.', () => buffers.bufferedBytes);
-    this.counted('following', '1 if every change of the service is heard of, else 0.', () =>
-      outage.isFollowing ? 1 : 0,
+    this.measured('tunnels', 'Open tunnels.', () => tunnels.size);
+    this.measured('buffered_bytes_limit', 'GATEWAY_MAX_BUFFERED_BYTES.', () => buffers.maxBytes);
+    this.measured('buffered_bytes', 'Bytes that wait for slow readers.', () => buffers.bufferedBytes);
+    this.measured('following', '1 if the gateway hears of every change of the service, else 0.', () =>
+      serviceState.isFollowing ? 1 : 0,
     );
   }
 
-  /** Those of the process and of Node too. What is measured for them takes time, so only for a reader. */
+  /** Adds the metrics of the process and of Node. */
   collectDefaults(): void {
     collectDefaultMetrics({ register: this.registry });
   }
 
-  private counted(name: string, help: string, value: () => number): void {
+  private measured(name: string, help: string, value: () => number): void {
     const registers = [this.registry];
     new Gauge({
       name: `tunnel_gateway_${name}`,

@@ -1,4 +1,4 @@
-/** A part of the gateway that runs while it does. */
+/** A part that starts and stops with the gateway. */
 export interface GatewayPart {
   start(): Promise<void>;
   stop(): Promise<void>;

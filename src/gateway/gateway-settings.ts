@@ -8,7 +8,7 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** A host that the gateway owns, and the address of this machine at which it listens for it. */
+/** A host that the gateway owns, and the address of this machine where it listens for this host. */
 export interface OwnedHost {
   /** Canonical, as in a bind rule. */
   readonly host: string;
@@ -21,7 +21,7 @@ interface CredentialLimits {
   readonly maxBinds: number;
   readonly maxChannels: number;
   readonly maxBytesPerSecond: number;
-  /** Logins, binds and other requests. A source has ten times as many. */
+  /** Logins, binds and other requests. A source may make ten times as many. */
   readonly maxRequestsPerSecond: number;
 }
 
@@ -35,27 +35,27 @@ interface AccountLimits {
 /** All settings of a gateway. */
 export interface GatewaySettings extends ServiceAddress, CredentialLimits, AccountLimits, EdgeSettings {
   readonly sshListen: ListenAddress;
-  /** Balancers in front of the port for SSH: their connections begin with a header of the PROXY protocol. */
+  /** Load balancers in front of the SSH port. Their connections begin with a header of the PROXY protocol. */
   readonly proxyProtocolFrom: readonly Network[];
-  /** The private key of the gateway; made if the file does not exist. */
+  /** The file of the gateway's private key. The gateway makes the key if the file does not exist. */
   readonly hostKeyFile: string;
-  /** Tunnels and edges are served at these hosts only. */
+  /** The gateway serves tunnels and edges at these hosts only. */
   readonly gatewayHosts: readonly OwnedHost[];
   /** Ports at these hosts that clients may bind. */
   readonly bindPorts: readonly PortRange[];
   /** `refuse`: a key that the service does not know is refused before it signs. */
   readonly unknownKeys: 'sign' | 'refuse';
   readonly loginGraceMs: number;
-  /** Connections that have not logged in. */
+  /** The most connections that have not logged in. */
   readonly maxStrangers: number;
-  /** New ones of a source. 0: no limit. */
+  /** New connections of a source. 0: no limit. */
   readonly maxConnectionsPerSecond: number;
-  /** What may wait in memory for slow readers, of all connections together. */
+  /** The most bytes that may wait in memory for slow readers, for all connections together. */
   readonly maxBufferedBytes: number;
   readonly keepaliveMs: number;
-  /** For connections without a byte, and for clients without a bind. */
+  /** After this time the gateway ends a connection that carries no byte, and a client that has no bind. */
   readonly idleMs: number;
-  /** Time for which open tunnels stay while the service cannot be asked about them. */
+  /** How long open tunnels stay open while the service is away. */
   readonly outageGraceMs: number;
   readonly gatewayMetricsAddress: ListenAddress | undefined;
 }

@@ -9,23 +9,23 @@ import type { GatewaySettings } from './gateway-settings.js';
 import { BoundedLog } from './log/bounded-line.js';
 import { GatewayLines } from './log/gateway-lines.js';
 import { MetricsServer } from './metrics-server.js';
-import { PacedLog } from './paced-log.js';
 import { Ports } from './ports.js';
+import { RateLimitedLog } from './rate-limited-log.js';
 import { LiveRights } from './rights/live-rights.js';
-import { Outage } from './rights/outage.js';
+import { ServiceState } from './rights/service-state.js';
 import { routesOf, ServiceClient } from './service-client.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
 const OVERLAP =
-  'GATEWAY_BIND_PORTS and GATEWAY_EDGE_PORTS overlap: a client can bind a port of an edge, and gets the connections to it without its IP rules';
+  'GATEWAY_BIND_PORTS and GATEWAY_EDGE_PORTS overlap: a client can bind the port of an edge, and then gets its connections without the IP rules of the edge';
 
-/** The gateway of one process. Its parts start in their order and stop in the opposite one. */
+/** A gateway. Its parts start in order, and stop in the opposite order. */
 export class Gateway {
   private readonly parts: readonly GatewayPart[];
   private readonly ssh: SshServer;
   private readonly service: ServiceClient;
-  private readonly outage: Outage;
+  private readonly serviceState: ServiceState;
   readonly tunnels = new OpenTunnels();
 
   constructor(settings: GatewaySettings, logOfProcess: GatewayLog) {
@@ -33,25 +33,25 @@ export class Gateway {
     const log = new BoundedLog(logOfProcess);
     const service = new ServiceClient(routesOf(settings));
     this.service = service;
-    const outage = new Outage(log, settings.outageGraceMs, ['changes', 'edges/changes']);
-    const rights = new LiveRights(service, outage);
+    const serviceState = new ServiceState(log, settings.outageGraceMs, ['changes', 'edges/changes']);
+    const rights = new LiveRights(service, serviceState);
     const buffers = new BufferBudget(settings.maxBufferedBytes, log);
-    const metrics = new GatewayMetrics(tunnels, buffers, outage);
+    const metrics = new GatewayMetrics(tunnels, buffers, serviceState);
     const failures = new Failures(log, metrics);
     const ports = new Ports(settings);
-    const refusals = new PacedLog(log, 'refused binds');
+    const refusals = new RateLimitedLog(log, 'refused binds');
     const lines = new GatewayLines(log);
     const context: GatewayContext = {
       ...{ settings, log, lines, refusals, failures, buffers, tunnels },
-      ...{ metrics, service, outage, rights, ports },
+      ...{ metrics, service, serviceState, rights, ports },
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);
-    this.outage = outage;
+    this.serviceState = serviceState;
     this.ssh = new SshServer(context);
     this.parts = [rights, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
   }
 
-  /** Throws OperatorError; then nothing is left running. */
+  /** If it throws OperatorError, nothing is left running. */
   async start(): Promise<void> {
     try {
       for (const part of this.parts) await part.start();
@@ -63,7 +63,7 @@ export class Gateway {
 
   async stop(): Promise<void> {
     for (const part of this.parts.toReversed()) await part.stop();
-    this.outage.stop();
+    this.serviceState.stop();
     this.service.close();
   }
 

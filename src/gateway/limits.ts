@@ -2,22 +2,22 @@ import type { GatewaySettings } from './gateway-settings.js';
 import { Rate } from './rates.js';
 
 export type Counted = 'connections' | 'binds' | 'channels';
-type Counts = Readonly<Record<Counted, number>>;
+type Maximums = Readonly<Record<Counted, number>>;
 
-/** Bytes that are not sent in this time can be sent at once. */
+/** After a silence, the bytes that the rate permits in this time may be sent at once. */
 const BYTES_BURST_MS = 100;
 /** OpenSSH asks for all its binds at once. */
 const REQUESTS_BURST_MS = 2_000;
-/** Nobody waits longer for what other clients of its credential or source have asked. */
+/** The longest time that a client waits because of other clients of its credential or source. */
 const MAX_REQUESTS_WAIT_MS = 5_000;
 /** Many devices can share an address. */
 const SOURCE_FACTOR = 10;
 /**
- * As how many requests it counts. A login takes a question to the service and a signature; the arithmetic of a key exchange
- * takes a millisecond, and OpenSSH begins one after a gigabyte.
+ * How many requests each of them counts as. A login makes the gateway ask the service and check a signature. A key
+ * exchange takes a millisecond of CPU time, and OpenSSH needs one only after a gigabyte.
  */
 const COSTS = { request: 1, login: 5, 'key exchange': 100 } as const;
-export type Asked = keyof typeof COSTS;
+export type RequestKind = keyof typeof COSTS;
 
 const NOUNS: Readonly<Record<Counted, string>> = {
   connections: 'connections',
@@ -25,20 +25,20 @@ const NOUNS: Readonly<Record<Counted, string>> = {
   channels: 'connections through its tunnels',
 };
 
-/** What a credential or an account uses of this gateway. */
+/** What a credential or an account uses of this gateway, and the most that it may use. */
 class Usage {
   private readonly counts = { connections: 0, binds: 0, channels: 0 };
 
   constructor(
     private readonly who: string,
-    private readonly max: Counts,
+    private readonly max: Maximums,
   ) {}
 
   get isUnused(): boolean {
     return Object.values(this.counts).every((count) => count === 0);
   }
 
-  /** A sentence, if there is no room. 0: no limit. */
+  /** A sentence if the maximum is reached. A maximum of 0 means no limit. */
   refusal(what: Counted): string | undefined {
     if (this.max[what] === 0 || this.counts[what] < this.max[what]) return undefined;
     return `the ${this.who} has ${this.max[what]} ${NOUNS[what]}, which is the maximum`;
@@ -55,7 +55,7 @@ interface Client {
   readonly source: string;
 }
 
-/** What one client may use: the limits of its credential and those of its account hold for all its connections. */
+/** Counts what one client uses. The limits hold for all connections of its credential, and of its account. */
 export class ClientUsage {
   constructor(
     private readonly client: Client,
@@ -63,7 +63,7 @@ export class ClientUsage {
     private readonly limits: Limits,
   ) {}
 
-  /** A sentence, if there is no room. Else `release` gives it back. */
+  /** A sentence if the client may have no more. Otherwise it has one more, which `release` gives back. */
   take(what: Counted): string | undefined {
     const refusal = this.usages.map((usage) => usage.refusal(what)).find((sentence) => sentence !== undefined);
     if (refusal === undefined) for (const usage of this.usages) usage.add(what, 1);
@@ -76,16 +76,16 @@ export class ClientUsage {
     this.limits.forgetUnused(this.client);
   }
 
-  /** The time to wait after these bytes, in milliseconds. */
+  /** Counts the bytes. Returns how long to wait after them, in milliseconds. */
   pauseAfterBytes(bytes: number): number {
     return this.limits.bytes.take(this.client.credentialId, bytes);
   }
 
-  /** The time to wait after it, in milliseconds. */
-  pauseAfter(what: Asked): number {
+  /** Counts what the client asked for. Returns how long to wait after it, in milliseconds. */
+  pauseAfter(kind: RequestKind): number {
     const { requests, requestsOfSource } = this.limits;
     const { credentialId, source } = this.client;
-    return Math.max(requests.take(credentialId, COSTS[what]), requestsOfSource.take(source, COSTS[what]));
+    return Math.max(requests.take(credentialId, COSTS[kind]), requestsOfSource.take(source, COSTS[kind]));
   }
 }
 
@@ -110,8 +110,8 @@ export class Limits {
     const ofCredential = { connections: maxConnections, binds: maxBinds, channels: maxChannels };
     const ofAccount = { connections: maxAccountConnections, binds: maxAccountBinds, channels: maxAccountChannels };
     const usages = [
-      found(this.ofCredentials, client.credentialId, () => new Usage('credential', ofCredential)),
-      found(this.ofAccounts, client.accountId, () => new Usage('account', ofAccount)),
+      getOrMake(this.ofCredentials, client.credentialId, () => new Usage('credential', ofCredential)),
+      getOrMake(this.ofAccounts, client.accountId, () => new Usage('account', ofAccount)),
     ];
     return new ClientUsage(client, usages, this);
   }
@@ -122,7 +122,7 @@ export class Limits {
   }
 }
 
-function found<Value>(all: Map<string, Value>, key: string, make: () => Value): Value {
+function getOrMake<Value>(all: Map<string, Value>, key: string, make: () => Value): Value {
   const value = all.get(key) ?? make();
   all.set(key, value);
   return value;

@@ -42,9 +42,13 @@ export class MetricsServer implements GatewayPart {
     else response.setHeader('content-type', registry.contentType).end(await registry.metrics());
   }
 
-  /** The gateway is alive while its service is away: a restart would end the tunnels that may stay. */
+  /** The status stays `ok` while the service is away: a restart would end tunnels that may stay open. */
   private health(): string {
-    const { outage, tunnels } = this.context;
-    return JSON.stringify({ status: 'ok', service: outage.isFollowing ? 'followed' : 'away', tunnels: tunnels.size });
+    const { serviceState, tunnels } = this.context;
+    return JSON.stringify({
+      status: 'ok',
+      service: serviceState.isFollowing ? 'followed' : 'away',
+      tunnels: tunnels.size,
+    });
   }
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { canonicalHost, ParseError } from '../rules/index.js';
 import type { OwnedHost } from './gateway-settings.js';
 
-/** Reads `host` or `host=address`, divided by commas. Throws an Error whose message completes "NAME ...". */
+/** Reads `host` or `host=address`, separated by commas. Throws an Error whose message completes "NAME ...". */
 export const parseOwnedHosts = (text: string): readonly OwnedHost[] =>
   text.split(',').map((entry) => parseEntry(entry.trim()));
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { GATEWAY } from '../api/config/gateway.js';
+import { GATEWAY } from '../api/config/gateway-process.js';
 import { parsePorts } from './port-ranges.js';
 import { Ports } from './ports.js';
 
@@ -27,22 +27,22 @@ describe('the ports of binds and edges', () => {
     const ports = new Ports({ ...DEFAULTS, bindPorts: range, edgePorts: range });
     expect(ports.overlap).toBe(true);
     for (const by of ['binds', 'edges'] as const) {
-      expect(ports.refusal(by, 2222)).toBe('is that of the gateway itself');
-      expect(ports.refusal(by, 9465)).toBe('is that of the metrics of the gateway');
-      expect(ports.refusal(by, 8080)).toBe('is that of the service');
+      expect(ports.refusal(by, 2222)).toBe('is used by the gateway itself');
+      expect(ports.refusal(by, 9465)).toBe('is used by the metrics of the gateway');
+      expect(ports.refusal(by, 8080)).toBe('is used by the service');
       expect(ports.refusal(by, 8081)).toBeUndefined();
     }
     expect(
       new Ports({ ...DEFAULTS, serviceUrl: 'https://api.example.com', bindPorts: range }).refusal('binds', 443),
-    ).toBe('is that of the service');
+    ).toBe('is used by the service');
   });
 
-  it('a bind that takes any port gets one of those for binds', () => {
+  it('a bind to port 0 gets one of the ports for binds', () => {
     const ports = new Ports({ ...DEFAULTS, bindPorts: parsePorts('2222,3000-3001,4000') });
     expect(new Set(Array.from({ length: 50 }, () => [...ports.anyForBind()]).flat())).toEqual(
       new Set([3000, 3001, 4000]),
     );
-    expect(ports.refusal('binds', 2999)).toBe('is not one of those for binds here: 2222, 3000-3001, 4000');
+    expect(ports.refusal('binds', 2999)).toBe('is not one of the ports for binds here: 2222, 3000-3001, 4000');
   });
 
   it.each(['', '0', '65536', '2-1', '1-', 'a', '1,,2', '1;2', '-1'])('%p is refused', (text) => {

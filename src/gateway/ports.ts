@@ -1,10 +1,10 @@
 import type { GatewaySettings } from './gateway-settings.js';
 import { anyIn, isIn, type PortRange, textOfRanges } from './port-ranges.js';
 
-/** So many ports are tried for a bind that takes any. */
+/** How many random ports the gateway tries for a bind to port 0. */
 const TRIES = 100;
 
-/** Which ports binds and edges may have. No client gets one of the programs that run the tunnels. */
+/** The ports that binds and edges may have. No client gets a port of the gateway or of the service. */
 export class Ports {
   private readonly ranges: Readonly<Record<'binds' | 'edges', readonly PortRange[]>>;
   private readonly reserved: ReadonlyMap<number, string>;
@@ -18,15 +18,15 @@ export class Ports {
     ]);
   }
 
-  /** Completes the sentence "port N ...", if it may not be used. */
+  /** Why a port may not be used, completing the sentence "port N ..."; undefined if it may. */
   refusal(by: 'binds' | 'edges', port: number): string | undefined {
     const program = this.reserved.get(port);
-    if (program !== undefined) return `is that of ${program}`;
+    if (program !== undefined) return `is used by ${program}`;
     const ranges = this.ranges[by];
-    return isIn(ranges, port) ? undefined : `is not one of those for ${by} here: ${textOfRanges(ranges)}`;
+    return isIn(ranges, port) ? undefined : `is not one of the ports for ${by} here: ${textOfRanges(ranges)}`;
   }
 
-  /** Some ports for a bind that takes any, at random. */
+  /** Random ports to try for a bind to port 0. */
   *anyForBind(): Generator<number> {
     for (let n = 0; n < TRIES; n += 1) {
       const port = anyIn(this.ranges.binds);

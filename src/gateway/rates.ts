@@ -1,11 +1,11 @@
 const MIN_KEPT = 1_000;
 
 /**
- * A rate for each of many names. What was not used in the last `burstMs` can be used at once. Nobody waits longer than
- * `maxWaitMs`, whatever others of the same name have taken. 0 a second: no limit.
+ * A rate limit for each name; 0 per second means no limit. What a name did not use in the last `burstMs`, it may use at
+ * once. Nobody waits longer than `maxWaitMs`, whatever others with the same name have taken.
  */
 export class Rate {
-  /** When all that was taken is paid for. */
+  /** The time when everything that was taken is paid for. */
   private readonly paidUntil = new Map<string, number>();
   private maxKept = MIN_KEPT;
 
@@ -15,7 +15,7 @@ export class Rate {
     private readonly maxWaitMs = Number.POSITIVE_INFINITY,
   ) {}
 
-  /** Takes this much, and returns how long to wait afterwards, in milliseconds. */
+  /** Takes this amount. Returns how long to wait afterwards, in milliseconds. */
   take(name: string, amount = 1): number {
     if (this.perSecond === 0) return 0;
     const now = performance.now();
@@ -26,7 +26,7 @@ export class Rate {
     return Math.min(Math.max(0, paid - now - this.burstMs), this.maxWaitMs);
   }
 
-  /** Takes one if there is no need to wait for it. Returns whether it did. */
+  /** Takes one, if that needs no wait. Returns whether it did. */
   takeAtOnce(name: string): boolean {
     if (this.perSecond === 0) return true;
     const now = performance.now();

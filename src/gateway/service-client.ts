@@ -3,16 +3,16 @@ import { HttpClient, type Limits, type Read, readAnswer } from '../kernel/networ
 import { Unavailable } from '../kernel/network/unavailable.js';
 import { eventsIn, type ServiceEvent } from './event-stream.js';
 
-/** Where the service has its routes for gateways, and what lets a gateway in. */
+/** The URL of the service's routes for gateways, and the token for them. */
 export interface GatewayRoutes {
-  /** Ends in a slash. */
+  /** Ends with a slash. */
   readonly url: URL;
   readonly authorization: string;
   /** Certificates to trust instead of the system's. */
   readonly ca?: string | undefined;
 }
 
-/** How a gateway is told to reach the service. */
+/** The settings for the connection to the service. */
 export interface ServiceAddress {
   /** Without a slash at its end. */
   readonly serviceUrl: string;
@@ -30,7 +30,7 @@ export interface IdentifiedKey {
   readonly credentials: readonly { readonly credential_id: string; readonly version: number }[];
 }
 
-/** The body of a target, in the form of the service. */
+/** A target, as in the bodies of the service. */
 export type TargetBody =
   | { readonly domain: string }
   | { readonly address: string }
@@ -51,11 +51,11 @@ export interface ChangedCredential {
 }
 
 const MAX_ANSWER_MS = 5_000;
-/** Of a stream: the service says something every 5 s. */
+/** The longest silence of a stream, in which the service sends something every 5 s. */
 const MAX_SILENCE_MS = 15_000;
 const MAX_RECHECKED = 10_000;
 
-/** The routes of the service for gateways. Any failure is `Unavailable`, whose message is a sentence. */
+/** Calls the service's routes for gateways. Every failure is an `Unavailable`, and its message is a sentence. */
 export class ServiceClient {
   constructor(
     private readonly routes: GatewayRoutes,
@@ -70,16 +70,16 @@ export class ServiceClient {
     if (known?.fingerprint === fingerprint && account_id !== undefined && Array.isArray(credentials)) {
       return { account_id, fingerprint, credentials };
     }
-    throw new Unavailable('the answer to identify is none of the service: is SERVICE_URL right?');
+    throw new Unavailable('the answer to identify is not from the service; check SERVICE_URL');
   }
 
-  /** One decision for each target, of which there are up to 1,000. */
+  /** One decision for each target. There may be up to 1,000 targets. */
   async authorize(fingerprint: string, target: readonly TargetBody[], source: string): Promise<readonly Decision[]> {
     const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', { fingerprint, target, source });
     return required(answer).decisions;
   }
 
-  /** Those of the credentials that have changed since the version that a decision named. */
+  /** The credentials that have changed since these versions, which decisions named. */
   async recheck(
     credentials: readonly { readonly credential_id: string; readonly version: number }[],
   ): Promise<readonly ChangedCredential[]> {
@@ -92,7 +92,10 @@ export class ServiceClient {
     return changed;
   }
 
-  /** Tells the events of a stream of changes, from `ready` on. Resolves when it ends, and rejects after a silence. */
+  /**
+   * Calls `tell` for each event of a stream of changes, from `ready` on. Resolves when it ends; rejects after a
+   * silence.
+   */
   async changes(
     path: 'changes' | 'edges/changes',
     signal: AbortSignal,
@@ -124,7 +127,7 @@ export class ServiceClient {
     return text;
   }
 
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): void {
     this.http.close();
   }

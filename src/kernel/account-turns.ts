@@ -2,19 +2,19 @@ import { KeyedQueue } from './keyed-queue.js';
 import { Problem } from './problem.js';
 
 interface Limits {
-  /** What waits, in the messages: `audit reads`. */
+  /** The word for the waiting work in messages, such as `audit reads`. */
   readonly noun: string;
-  /** Turns at once, of all accounts together and of one account. */
+  /** How many turns may run at once, for all accounts together and for one account. */
   readonly atOnce: number;
   readonly atOnceOfAccount: number;
-  /** How many may wait for a turn. */
+  /** How many may wait for a turn, in the same way. */
   readonly waiting: number;
   readonly waitingOfAccount: number;
 }
 
 /**
- * Gives out a few turns. An account waits in a queue of its own for as many as it may have at once, and with these in the
- * queue of all. So another account waits only for what one may run at once.
+ * Lets a limited number of pieces of work run at once. Work waits first in the queue of its account, and then in the
+ * queue of all accounts. So a waiting account has at most its limit of places before the work of others.
  */
 export class AccountTurns {
   private readonly ofAccount: KeyedQueue;
@@ -25,12 +25,12 @@ export class AccountTurns {
     this.ofAll = new KeyedQueue(limits.atOnce);
   }
 
-  /** Work that waits for its turn. */
+  /** The number of pieces of work that wait for a turn. */
   get waiting(): number {
     return this.ofAccount.waiting + this.ofAll.waiting;
   }
 
-  /** Throws Problem 429 if too much of the account waits, and 503 if too much of all accounts does. */
+  /** Throws Problem 429 if too much work of the account waits, and 503 if too much work of all accounts waits. */
   refuseIfFull(accountId: string): void {
     const { noun, waiting, waitingOfAccount } = this.limits;
     const own = this.ofAccount.waitingOf(accountId);
@@ -41,7 +41,7 @@ export class AccountTurns {
     if (this.waiting >= waiting) throw new Problem('overloaded', `Too many ${noun} are waiting. Try again shortly.`);
   }
 
-  /** Rejects with the signal's reason if it aborts before the turn. */
+  /** Runs the work in its turn. Rejects with the signal's reason if the signal aborts before the turn. */
   run<T>(accountId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.ofAccount.run(accountId, () => this.ofAll.run('all', work, signal), signal);
   }

@@ -1,4 +1,4 @@
-/** Auditors read everything of the account, and change nothing. */
+/** The role of a caller. Auditors read everything of the account, and change nothing. */
 export type Role = 'admin' | 'member' | 'auditor';
 
 /** The authenticated caller. Every query and command is scoped by `accountId`. */
@@ -9,9 +9,9 @@ export interface Caller {
   readonly role: Role;
   /** The API key that was sent; absent if the caller sent a token of the OpenID Connect issuer. */
   readonly apiKeyId?: string;
-  /** An id of that token. It does not authenticate, so it may be logged. */
+  /** The id of that token. Nobody can authenticate with it, so it may be logged. */
   readonly tokenId?: string;
-  /** The account's last change of rights that this authentication has seen. Absent for a GET by API key. */
+  /** The position of the last change of rights that this authentication has seen. Absent for a GET by API key. */
   readonly rightsPosition?: number;
 }
 
@@ -19,13 +19,13 @@ export interface Caller {
 export interface Gateway {
   /** Its name in GATEWAY_TOKENS. Absent: its token has no name. */
   readonly name?: string;
-  /** The only account that it gets answers about. Absent: it gets answers about all accounts. */
+  /** The gateway gets answers about this account only. Absent: about all accounts. */
   readonly accountId?: string;
-  /** Where its token stands in GATEWAY_TOKENS: the limits of one token go by it. */
+  /** The place of its token in GATEWAY_TOKENS, by which the limits of the token are counted. */
   readonly tokenNumber?: number;
 }
 
-/** What belongs to any other account is unknown to this gateway. */
+/** Whether the gateway gets answers about an account. To the gateway, other accounts do not exist. */
 export const servesAccount = (gateway: Gateway, accountId: string): boolean =>
   gateway.accountId === undefined || gateway.accountId === accountId;
 

@@ -1,4 +1,7 @@
-/** How many letters must be inserted, left out, replaced or exchanged with their neighbour to make one text of the other. */
+/**
+ * How many letters must be inserted, removed, replaced or exchanged with their neighbour to turn one text into the
+ * other.
+ */
 export function editDistance(one: string, other: string): number {
   const [letters, others] = [[...one], [...other]];
   const rows = [Array.from({ length: others.length + 1 }, (_, n) => n)];

@@ -11,11 +11,11 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KSUID_CHARACTERS = 27;
 const BITS_AFTER_SECOND = 128n;
 const BITS_AFTER_MILLISECOND = 118n;
-/** Fewer than there are bits after the millisecond: further steps stay within it. */
+/** Fewer than the bits after the millisecond, so that further steps stay within the millisecond. */
 const RANDOM_BYTES = 14;
 const STEP_BYTES = 8;
 
-/** The smallest KSUID of a second, and of a millisecond of it, as a number. */
+/** The smallest KSUID of a millisecond within a second, as a number. */
 function firstOf(second: number, ms = 0): bigint {
   return (BigInt(second) << BITS_AFTER_SECOND) + (BigInt(ms) << BITS_AFTER_MILLISECOND);
 }
@@ -32,8 +32,8 @@ function base62(ksuid: bigint): string {
 
 /**
  * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
- * and an id that would not be greater is a random step after the last one. A step of 1 would let an account count the ids
- * of others.
+ * and an id that would not be greater becomes the last id plus a random step. Steps of 1 would let an account count the
+ * ids of others.
  */
 export class IdSource {
   private lastMs = 0;
@@ -47,7 +47,7 @@ export class IdSource {
     return new Date(this.lastMs);
   }
 
-  /** A new id with the millisecond of `at`, or that of the newest id so far if it is later. */
+  /** A new id with the millisecond of `at`, or with the millisecond of the newest id if that is later. */
   next(prefix: IdPrefix, at = this.now()): string {
     const ms = sinceEpochMs(at);
     const fresh = firstOf(Math.floor(ms / 1000), ms % 1000) + randomNumber(RANDOM_BYTES);
@@ -57,8 +57,8 @@ export class IdSource {
 }
 
 /**
- * An id between older and newer ones: greater than those of earlier seconds, less than those from this second on. It is
- * not exact to the millisecond, since the ids of earlier versions are not.
+ * An id that is greater than the ids of earlier seconds, and less than the ids from this second on. It is not exact to
+ * the millisecond, since ids of earlier versions do not have the millisecond.
  */
 export function firstIdOf(prefix: IdPrefix, at: Date): string {
   return `${prefix}_${base62(firstOf(Math.floor(sinceEpochMs(at) / 1000)))}`;
@@ -66,7 +66,10 @@ export function firstIdOf(prefix: IdPrefix, at: Date): string {
 
 const ID = /^[a-z]+_[0-9A-Za-z]{27}$/;
 
-/** Whether `text` has the shape of an id: with this prefix, or with any. A cursor or path of another shape matches no entity. */
+/**
+ * Whether `text` has the shape of an id: with this prefix, or with any. A cursor or path of another shape matches no
+ * entity.
+ */
 export function isId(text: string, prefix?: IdPrefix): boolean {
   return ID.test(text) && (prefix === undefined || text.startsWith(`${prefix}_`));
 }

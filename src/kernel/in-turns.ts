@@ -1,12 +1,12 @@
-/** In one turn of the event loop. */
+/** The longest work in one turn of the event loop. */
 const MAX_TURN_MS = 1;
 
-/** What waits for its turn, by account. The process has one event loop, hence one such map. */
+/** The callers that wait for a turn, by account. The process has one event loop, and thus one such map. */
 const waiting = new Map<string, (() => void)[]>();
 
 /**
- * Resolves at the beginning of a turn of the event loop. Only one caller gets each turn, so no other request waits for more
- * than one of them before its own next step. Accounts take turns.
+ * Resolves at the beginning of a turn of the event loop. Each turn goes to one caller only, so any other request waits
+ * for one caller at most before its own next step. Accounts take turns.
  */
 export function nextTurn(account = ''): Promise<void> {
   return new Promise((resolve) => {
@@ -21,7 +21,7 @@ function beginOne(): void {
   for (const [account, line] of waiting) {
     waiting.delete(account);
     const begin = line.shift();
-    // At the end, behind the other accounts.
+    // The account goes to the end, behind the other accounts.
     if (line.length > 0) waiting.set(account, line);
     begin?.();
     break;
@@ -31,11 +31,11 @@ function beginOne(): void {
 
 interface InTurns<Result> {
   readonly results: Result[];
-  /** More than one: others had their turns meanwhile, and what was read before may have changed. */
+  /** How many turns it took. After more than one, what was read before may have changed. */
   readonly turns: number;
 }
 
-/** Works on each item, and lets others work after each millisecond. */
+/** Maps the items, and lets other requests work after each millisecond. */
 export async function mapInTurns<Item, Result>(
   items: readonly Item[],
   work: (item: Item, n: number) => Result,

@@ -1,26 +1,26 @@
 interface Line {
   running: number;
-  /** In the order of arrival; each one begins work. */
+  /** The functions that begin waiting work, in the order of arrival. */
   readonly waiting: Set<() => void>;
 }
 
-/** Runs at most `atOnce` pieces of work of each key at a time, in the order of arrival. */
+/** Runs at most `atOnce` pieces of work of each key at a time, in the order in which they arrived. */
 export class KeyedQueue {
   private readonly lines = new Map<string, Line>();
 
   constructor(private readonly atOnce = 1) {}
 
-  /** Work of all keys that has not begun. */
+  /** The number of pieces of work that have not begun. */
   get waiting(): number {
     return [...this.lines.values()].reduce((sum, { waiting }) => sum + waiting.size, 0);
   }
 
-  /** Work of the key that has not begun. */
+  /** The same for one key. */
   waitingOf(key: string): number {
     return this.lines.get(key)?.waiting.size ?? 0;
   }
 
-  /** Rejects with the signal's reason if it aborts before the work begins. */
+  /** Rejects with the signal's reason if the signal aborts before the work begins. */
   async run<T>(key: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     const line = this.lines.get(key) ?? { running: 0, waiting: new Set() };
@@ -34,7 +34,7 @@ export class KeyedQueue {
     }
   }
 
-  /** Hands the place to the next one. */
+  /** Gives the place to the next piece of work. */
   private leave(key: string, line: Line): void {
     const [begin] = line.waiting;
     if (begin === undefined) line.running -= 1;

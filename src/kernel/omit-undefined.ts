@@ -1,6 +1,6 @@
 /**
- * The fields that are not undefined. A key with the value `undefined` would be validated, compared and written to the
- * log like a value.
+ * Leaves out the fields that are undefined. Otherwise `undefined` would be validated, compared and written to the log
+ * like a value.
  */
 export function omitUndefined<Fields extends object>(
   fields: Fields,

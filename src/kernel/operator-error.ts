@@ -13,12 +13,12 @@ export class UsageError extends Error {
   override name = 'UsageError';
 }
 
-/** A check ran and found something wrong. The command has printed what, so there is no message. */
+/** A check found something wrong. The command has printed what it found, so there is no message. */
 export class CheckFailed extends Error {
   override name = 'CheckFailed';
 }
 
-/** Each ends the work in good order. SIGHUP: the terminal was closed. */
+/** Each of these signals ends the work in good order. SIGHUP comes when the terminal is closed. */
 export const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** A signal ended the work before it was done. */

@@ -1,8 +1,8 @@
 import { isId } from './ids.js';
 
 /**
- * Every error that the service answers: its name in the code, its HTTP status and its public code. `ERR_NGROK_*` are
- * codes of the public API; `ERR_TAS_*` are our own, for errors without a code there (docs/api.md, "Errors").
+ * Every error that the service answers, by its name in the code, with its HTTP status and public code. `ERR_NGROK_*`
+ * are codes of the public API, and `ERR_TAS_*` are our own for errors without a code there (docs/api.md, "Errors").
  */
 export const PROBLEMS = {
   authorization_missing: [401, 'ERR_NGROK_200'],
@@ -65,7 +65,7 @@ export const PROBLEMS = {
 
 export type ProblemName = keyof typeof PROBLEMS;
 
-/** A flat map of strings: official clients crash on any other shape. */
+/** It must be a flat map of strings, because official clients crash on any other shape. */
 export type ProblemDetails = Readonly<Record<string, string>>;
 
 /**
@@ -89,17 +89,17 @@ export class Problem extends Error {
   }
 }
 
-/** The request says what cannot be. `sentence` says what is wrong with it. */
+/** Refuses a request that is malformed. `sentence` says what is wrong with it. */
 export const malformed = (sentence: string): Problem => new Problem('request_malformed', sentence);
 
-/** One less than the shortest secret, a bootstrap key. */
+/** One less than the length of the shortest secret, a bootstrap key. */
 const MAX_WORD = 15;
 const MAX_ID = 34;
 const PLAIN = /^[\w+.:*=[\]-]{1,64}$/;
 
 /**
- * Whether a message may quote `text`: a short one, an id, or short words between the signs of hosts, times and rules.
- * Any longer word may be a secret in the wrong place: part of a private key, a token or an API key.
+ * Whether a message may quote `text`: it is short, is an id, or has only short words between the signs of hosts, times
+ * and rules. A longer word may be a secret in the wrong place, such as a part of a private key, a token or an API key.
  */
 export const isQuotable = (text: string): boolean =>
   text.length <= MAX_WORD ||

@@ -5,7 +5,7 @@ import { UsageError } from '../kernel/operator-error.js';
 
 const MAX_LISTED = 20;
 
-/** The named account, or the only one, and the size of its log. The UsageError lists the accounts that exist. */
+/** The named account, or the only one, and the size of its log. If there is none, the UsageError lists the accounts. */
 export async function chosenAccount(
   client: ClientBase | Pool,
   wanted: string | undefined,

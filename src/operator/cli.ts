@@ -16,7 +16,7 @@ import { addSshdReaperCommand } from './sshd-reaper/sshd-reaper.command.js';
 import { asStart } from './start/start.command.js';
 
 const program = newProgram('tunnel-access').description(
-  'The service, and commands for its operator. They take their settings from the same environment variables as the service, and can run beside it.',
+  'The service, and commands for its operator. The commands read the same environment variables as the service, and can run beside it.',
 );
 withExamples(program, 'start', 'audit tail -f', 'audit export --help');
 asStart(program.command('start'));

@@ -11,7 +11,7 @@ export function addDataCommand(program: Command): void {
   const remove = data
     .command('remove')
     .description(
-      'Remove the embedded database of DATA_DIR for good, with its folder, also where it lies under /var/lib/tunnel-access. No instance may run on it; the folder itself may be gone',
+      'Remove the embedded database of DATA_DIR for good, with its folder. This also removes its data under /var/lib/tunnel-access, even if the folder itself is gone. No instance may run on it',
     )
     .option('--yes', 'do not ask', false)
     .action(runRemove);
@@ -38,7 +38,7 @@ async function confirm({ paths }: EmbeddedData): Promise<void> {
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = terminal.question(`Remove ${paths.join(', ')} and all accounts in it for good? Type yes: `);
-  // The end of the input, or Ctrl-C, is no answer.
+  // At the end of the input, and after Ctrl-C, the question gets no answer.
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
   const given = await Promise.race([answer, ended]);
   terminal.close();

@@ -4,7 +4,7 @@ import { Problem } from '../kernel/problem.js';
 import { outageOf } from './database-outage.js';
 import { visibleLines } from './print.js';
 
-/** How a process of this service ends: the same for every command and for `npm start`. */
+/** The exit codes of every command and of `npm start`. */
 export const EXIT = {
   success: 0,
   checkFailed: 1,
@@ -20,8 +20,8 @@ export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   success: 'success',
   checkFailed: 'a check found something wrong',
   usage: 'a bad argument or setting, or the name of an account, resource, table or file that does not exist',
-  operator: 'the operator must put something right first: the database, a file, a port in use',
-  internal: 'an internal error; its stack is on stderr, that of the service in its log',
+  operator: 'the operator must correct something first: the database, a file, a port in use',
+  internal: 'an internal error; its stack is on stderr, or in the log of the service',
   interrupted: 'interrupted by SIGINT, SIGTERM or SIGHUP',
 };
 
@@ -52,7 +52,10 @@ export function reportFailure(error: unknown): number {
   return failure.exitCode;
 }
 
-/** By itself Node ends with 1 after an uncaught error, which would say that a check found something wrong. */
+/**
+ * Makes uncaught errors end with the code of an internal error. Node itself would end with 1, the code of a failed
+ * check.
+ */
 export function exitOnUncaughtError(report: (error: Error) => void = (error) => console.error(stackOf(error))): void {
   process.removeAllListeners('uncaughtException');
   process.on('uncaughtException', (error) => {
@@ -61,7 +64,7 @@ export function exitOnUncaughtError(report: (error: Error) => void = (error) => 
   });
 }
 
-/** Turns the errors of lower rooms and of the system into errors for the operator. A bug stays what it is. */
+/** Turns errors of the database, the system and the service into errors for the operator. A bug stays as it is. */
 function forOperator(error: unknown): unknown {
   if (error instanceof Problem) return ofProblem(error);
   const outage = outageOf(error);
@@ -85,7 +88,7 @@ const ADVICE = new Map([
   ['ENOTFOUND', 'no such host; set HOST to an address of this machine'],
 ]);
 
-/** Only for the addresses of the service: a name that is looked up then can only be HOST. */
+/** Only for listening: then a host name that is looked up can only be HOST. */
 function adviceOn({ code = '', syscall = '' }: NodeJS.ErrnoException): string {
   const advice = ['bind', 'listen', 'getaddrinfo'].includes(syscall) ? ADVICE.get(code) : undefined;
   return advice === undefined ? '' : `: ${advice}`;

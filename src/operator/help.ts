@@ -10,14 +10,13 @@ Environment:
                 the role of DATABASE_URL does not
   DATA_DIR      without DATABASE_URL: the folder of the service's embedded
                 PostgreSQL (default: ./data)
-The other variables, of which doctor and start read all, are in
-docs/settings.md.`;
+docs/settings.md has the other variables. start and doctor read all of them.`;
 
-/** Ends the help of a command with examples, which are arguments of the program, and with the settings that it reads. */
+/** Adds examples and settings to the end of a command's help. `examples`: arguments of the program. */
 export const withExamples = (command: Command, ...examples: readonly string[]): Command =>
   withEnd(command, examples, ENVIRONMENT);
 
-/** The same for a command that only reads its arguments. */
+/** Adds examples to the help of a command that needs no database and no settings. */
 export const withOfflineExamples = (command: Command, ...examples: readonly string[]): Command =>
   withEnd(command, examples, '\nIt needs no database and reads no settings.');
 
@@ -26,7 +25,7 @@ function withEnd(command: Command, examples: readonly string[], end: string): Co
   return command.addHelpText('after', ['', 'Examples:', ...lines, end].join('\n'));
 }
 
-/** Ends the help of the program with what its exit codes mean. */
+/** Adds the meanings of the exit codes to the end of the program's help. */
 export function withExitCodes(program: Command): Command {
   const names = Object.keys(EXIT) as (keyof typeof EXIT)[];
   const lines = names.map((name) => `  ${String(EXIT[name]).padEnd(5)}${EXIT_MEANINGS[name]}`);

@@ -1,4 +1,4 @@
 import { constants, setPriority } from 'node:os';
 
-/** For long work beside a running service: on a busy machine other processes go first. */
+/** Lets other processes go first on a busy machine. For long work beside a running service. */
 export const lowerPriority = (): void => setPriority(constants.priority.PRIORITY_BELOW_NORMAL);

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { describeRights, isCurrent, migrate, readSchemaState, refuseSchemaOfBefore } from '../database/index.js';
+import { describeRights, migrate, readSchemaState, refuseSupersededSchema } from '../database/index.js';
 import { CheckFailed } from '../kernel/operator-error.js';
 import { withExamples } from './help.js';
 import { print } from './print.js';
@@ -11,7 +11,10 @@ export function addMigrateCommand(program: Command): void {
     .description(
       'Run the pending migrations, and give the role of DATABASE_URL its rights if MIGRATION_DATABASE_URL names another role',
     )
-    .option('--check', 'change nothing: print what is pending, a line each, and end with 1 if there is anything')
+    .option(
+      '--check',
+      'change nothing: print each pending migration and the missing rights, and end with 1 if there are any',
+    )
     .action(({ check }: { check?: true }) =>
       check === true ? onDatabase(INSPECTS, checkMigrations) : onDatabase(MIGRATES, runMigrations),
     );
@@ -24,10 +27,10 @@ async function runMigrations(database: CommandDatabase): Promise<void> {
 }
 
 async function checkMigrations({ pool }: CommandDatabase): Promise<void> {
-  await refuseSchemaOfBefore(pool);
+  await refuseSupersededSchema(pool);
   const state = await readSchemaState(pool);
   for (const name of state.pending) print(`pending migration: ${name}`);
   if (state.missing.length > 0) print(`missing rights of the role ${state.role}: ${describeRights(state.missing)}`);
-  if (!isCurrent(state)) throw new CheckFailed();
+  if (state.pending.length > 0 || state.missing.length > 0) throw new CheckFailed();
   print('the database is current');
 }

@@ -1,27 +1,21 @@
 import { READ_MODELS } from '../api/read-models.js';
 import type { MaintenanceDatabase } from '../database/index.js';
-import {
-  type AnyReadModel,
-  type Difference,
-  type Digests,
-  type Fault,
-  type Proof,
-  prove,
-  type VerifyWatcher,
-} from '../event-log/index.js';
+import { type AnyReadModel, type Difference, type Fault, type Proof, prove } from '../event-log/index.js';
+import type { KeysOf } from './checkpoint-keys.js';
 import { print } from './print.js';
 import type { Progress } from './progress.js';
 
-export interface ProofOptions extends Pick<VerifyWatcher, 'keysOf'> {
+export interface ProofOptions {
+  readonly keysOf: KeysOf;
   /** Undefined: all accounts. */
   readonly account?: string | undefined;
-  /** Compares the rows of this stream only. Undefined: of all. */
+  /** Compares only the rows of this stream. Undefined: of all streams. */
   readonly id?: string | undefined;
   /** Prints the digests of the tables too. */
   readonly digest?: boolean;
 }
 
-/** Each fault of the logs is a line on stdout, each difference of the tables of read models, and each digest. */
+/** Compares the tables with the logs. Prints each fault of a log, each difference and each digest on stdout. */
 export async function printProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
@@ -37,19 +31,21 @@ export async function printProof(
     events: (count) => progress.add(count),
     fault: (one) => print(faultLine(one)),
     difference: (difference) => print(differenceLine(difference)),
-    ...(digest && { digests: (digests) => lines.push(...digestLines(digests, account)) }),
+    ...(digest && {
+      digests: ({ position, tables }) =>
+        lines.push(...tables.map(({ table, digest: hash }) => [table, account ?? ALL, position, hash].join('\t'))),
+    }),
   });
   progress.done();
   for (const line of lines) print(line);
   return proof;
 }
 
-/** The line of a fault, which `audit verify` prints too. */
-export const faultLine = ({ account = 'all accounts', what }: Fault): string => `${account}\t${what}`;
+const ALL = 'all accounts';
 
-const digestLines = ({ position, tables }: Digests, account = 'all accounts'): string[] =>
-  tables.map(({ table, digest }) => [table, account, position, digest].join('\t'));
+/** The line of a fault, as `audit verify` prints it too. */
+export const faultLine = ({ account = ALL, what }: Fault): string => `${account}\t${what}`;
 
-/** The line of a difference, which a repair prints too. */
+/** The line of a difference, as a repair prints it too. */
 export const differenceLine = ({ table, account, key, field, live, log }: Difference): string =>
   [table, account, key, field, live, log].join('\t');

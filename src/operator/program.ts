@@ -5,30 +5,30 @@ import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
 import { withExitCodes } from './help.js';
 import { withSettingsOption } from './settings-option.js';
 
-/** A program of the package. Its commands must be added to it afterwards, since they take over how it ends. */
+/** A program of this package. Add its commands afterwards, since a command copies these settings when it is added. */
 export const newProgram = (name: string): Command =>
   withSettingsOption(new Command(name).version(versionOfPackage()).exitOverride().configureOutput({ outputError }));
 
-/** Commander repeats an argument that it refuses, which may be a URL with a password. */
+/** Hides passwords: Commander repeats a refused argument, which may be a URL with a password. */
 const outputError = (text: string, write: (text: string) => void): void => write(redacted(text));
 
 /** Runs a program with the arguments of this process, and sets the exit code. */
 export async function runProgram(program: Command): Promise<void> {
   exitOnUncaughtError();
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // A reader may have enough, as `head` does: that is no failure, and the command ends in good order all the same.
+    // A reader may take only the beginning, as `head` does. That is not a failure, and the command still ends normally.
     if (error.code === 'EPIPE' || process.exitCode === EXIT.operator) return;
     process.exitCode = reportFailure(error);
   });
   try {
     await withExitCodes(program).parseAsync();
   } catch (error) {
-    // Lost output comes first: a failed check could not print its findings.
+    // A failed write to stdout keeps its code, since a check then could not print what it found.
     process.exitCode ??= error instanceof CommanderError ? exitCodeOf(error) : reportFailure(error);
   }
 }
 
-/** Commander has printed the help, or what is wrong with the command line. */
+/** Commander itself has printed the help, or the fault in the command line. */
 const exitCodeOf = ({ exitCode }: CommanderError): number => (exitCode === 0 ? EXIT.success : EXIT.usage);
 
 function versionOfPackage(): string {

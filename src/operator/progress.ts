@@ -4,7 +4,7 @@ const REDRAW_MS = 200;
 
 /** Shows how far a long operation is, in one line that is redrawn. */
 export interface Progress {
-  /** Begins a part of the operation. `total` is its number of `unit`s, if that is known, or an estimate of it. */
+  /** Begins a part of the operation. `total`: the number of its `unit`s, exact or estimated, if it is known. */
   begin(what: string, unit: string, total?: number, kind?: 'exact' | 'estimate'): void;
   add(count: number): void;
   /** The last part is complete: draws it and ends the line. */
@@ -45,7 +45,7 @@ class ProgressLine implements Progress {
 
   add(count: number): void {
     this.count += count;
-    // The estimate was too low, and there is no other.
+    // The estimate was too low, so the total is unknown.
     if (this.isEstimate && this.count > (this.total ?? 0)) this.total = undefined;
     if (this.now() - this.drawnMs >= REDRAW_MS) this.draw();
   }

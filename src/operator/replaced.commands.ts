@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { UsageError } from '../kernel/operator-error.js';
 
-/** Commands that went, and what took their place. Scripts still call them. */
+/** Commands that were removed, and what replaces them. Scripts may still call them. */
 const REPLACED: Readonly<Record<string, string>> = {
   backup: 'audit export --all > FILE',
   restore: 'audit import FILE',

@@ -11,27 +11,30 @@ import {
 import { Interrupted, STOP_SIGNALS } from '../kernel/operator-error.js';
 import { reportFailure } from './exit-codes.js';
 
-/** The service's database as a command gets it. The first of STOP_SIGNALS aborts `interrupt`. */
+/** The database of the service, for a command. The first of STOP_SIGNALS aborts `interrupt`. */
 export type CommandDatabase = Database & Required<MaintenanceDatabase>;
 
-/** What a command needs of the database. A running instance of the service goes on beside it, except beside `serve`. */
+/** What a command needs from the database. Instances of the service may run at the same time. */
 interface Needs {
   readonly mode: OpenMode;
-  /** `current`: refuse a database whose migrations are not those of this version. `run`: run what is pending. `any`: as it is. */
+  /**
+   * `current`: refuse a database without exactly the migrations of this version. `run`: run those pending. `any`:
+   * accept it.
+   */
   readonly migrations: 'current' | 'run' | 'any';
-  /** It names its database on stderr before it begins: work on another one could not be undone. */
+  /** Names the database on stderr before the work begins, since work on the wrong one cannot be undone. */
   readonly namesTarget?: true;
 }
 
-/** SELECT is all it needs: a standby will do, or a role that may do no more. It makes nothing, not even a temporary table. */
+/** It only runs SELECT, so a standby or a role without other rights is enough. It makes not even a temporary table. */
 export const READS: Needs = { mode: 'read', migrations: 'current' };
-/** It tells of the database as it is. */
+/** It reads a database with any migrations. */
 export const INSPECTS: Needs = { mode: 'read', migrations: 'any' };
-/** It changes rows of a database that the service has made. */
+/** It changes rows in a database that the service has made. */
 export const WRITES: Needs = { mode: 'attach', migrations: 'current' };
-/** A database without tables gets them, and a DATA_DIR without a database gets one. */
+/** It makes the tables, and a database in a DATA_DIR without one. */
 export const CREATES: Needs = { mode: 'attach-or-create', migrations: 'run' };
-/** The same, but the work itself migrates. */
+/** It makes a database in the same way, but the work itself runs the migrations. */
 export const MIGRATES: Needs = { mode: 'attach-or-create', migrations: 'any', namesTarget: true };
 
 const interruption = new AbortController();
@@ -57,10 +60,10 @@ export async function onDatabase(needs: Needs, work: (database: CommandDatabase)
 async function open({ mode }: Needs): Promise<Database> {
   const config = readConfig(process.env);
   for (const problem of misspelledIn(process.env)) console.error(problem);
-  // The wait for an external server can be long, and may end at any point. An embedded server must be stopped again.
+  // The wait for an external server can be long, and may end at any point. An embedded server must be stopped first.
   mayEndAtOnce = config.databaseUrl !== undefined;
   try {
-    // With DATABASE_URL these lines are of a wait only; the embedded server logs its own.
+    // With DATABASE_URL these lines only tell of a wait. The embedded server writes its own log.
     return await openDatabase(config, config.databaseUrl === undefined ? () => undefined : console.error, mode);
   } finally {
     mayEndAtOnce = false;
@@ -74,7 +77,7 @@ async function prepare({ mode, migrations, namesTarget }: Needs, database: Datab
   if (migrations === 'current') await requireMigrations(database.pool);
 }
 
-/** As the connection has it: DATABASE_URL may leave the port and the name to defaults. */
+/** Takes the names from the connection, since DATABASE_URL may leave the port and the database to defaults. */
 async function nameTarget({ pool, embedded, description }: Database): Promise<void> {
   const client = await pool.connect();
   const { host, port, database } = client;
@@ -89,7 +92,7 @@ async function tellOfStandby(pool: Pool): Promise<void> {
   if (rows[0]?.is_standby === true) console.error('the server is a standby, which may lack the newest changes');
 }
 
-/** The first Ctrl-C ends the work in good order; the second ends the process. */
+/** The first Ctrl-C lets the command end its work; the second ends the process. */
 function interrupt(): void {
   if (mayEndAtOnce || interruption.signal.aborted) process.exit(reportFailure(interrupted()));
   interruption.abort();

@@ -5,7 +5,7 @@ import { parseSettingsFile } from '../api/config/settings-file.js';
 import { messageOf } from '../kernel/error-message.js';
 import { UsageError } from '../kernel/operator-error.js';
 
-/** Gives a program, and so each of its commands, the option `--settings FILE`. */
+/** Gives a program and all its commands the option `--settings FILE`. */
 export const withSettingsOption = (program: Command): Command =>
   program
     .option(
@@ -21,8 +21,8 @@ export const withSettingsOption = (program: Command): Command =>
     });
 
 /**
- * A setting that the environment has with another value is refused: whichever of them counted, a command could work on another
- * database than its caller means.
+ * Refuses a setting that the environment has with another value: whichever of the two counts, a command could work on
+ * another database than its caller means.
  */
 function addTo(environment: NodeJS.ProcessEnv, file: string, places: Map<string, string>): void {
   for (const [name, value] of read(file)) {

@@ -3,15 +3,14 @@ import { domainToASCII } from 'node:url';
 import { quoted } from '../kernel/problem.js';
 
 /**
- * One spelling for each host, so that two texts for the same host are equal strings: bind rules and hostports compare
- * them. A text that could be read as two hosts is refused, never resolved or repaired. Callers limit texts to 512
- * bytes, since the work grows with the length.
+ * Gives each host one spelling, because bind rules and hostports compare hosts as strings. A text that could mean two
+ * hosts is refused, never resolved or repaired. Callers limit texts to 512 bytes, since the work grows with the length.
  */
 
 /** Why a text cannot be read, such as "the host has an empty label". Callers catch it and add field and value. */
 export class ParseError extends Error {}
 
-/** A port that is a whole number outside the range of ports. */
+/** The port is a whole number outside of the range of ports. */
 export class PortOutOfRange extends ParseError {}
 
 const MAX_LABEL_OCTETS = 63;
@@ -24,7 +23,7 @@ const FORBIDDEN_ASCII = /[^\w.\-\u{80}-\u{10ffff}]/u;
 const INVISIBLE = /(?!\u200c|\u200d)\p{Default_Ignorable_Code_Point}/u;
 const NON_ASCII = /[^\0-\x7f]/;
 const LABEL = /^[a-z0-9_-]+$/;
-// inet_aton, and so most programs, reads such a name as an IPv4 address: 1, 0x7f.1, 010.0.0.1.
+// inet_aton, and thus most programs, read such a name as an IPv4 address: 1, 0x7f.1, 010.0.0.1.
 const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
 /** The canonical spelling of a DNS name, an IPv4 address or an `[IPv6]` address. Throws ParseError. */
@@ -95,7 +94,7 @@ function canonicalIpv6(text: string): string {
   return new URL(`http://[${inner}]`).hostname;
 }
 
-/** Splits `host`, `host:port`, `[v6]` or `[v6]:port`. It checks neither part. */
+/** Splits `host`, `host:port`, `[v6]` or `[v6]:port`. Checks neither part. */
 export function splitPort(text: string): { readonly host: string; readonly port: string | undefined } {
   const match = /^(\[[^[\]]*\]|[^:]*)(?::([^:]*))?$/.exec(text);
   if (match === null) {
@@ -104,7 +103,7 @@ export function splitPort(text: string): { readonly host: string; readonly port:
   return { host: match[1] ?? '', port: match[2] };
 }
 
-/** Reads a port: decimal, without sign or leading zeros. Port 0 is a random port, where `min` allows it. */
+/** Parses a decimal port without sign or leading zeros. Port 0, which `min` may allow, means a random port. */
 export function parsePort(text: string, min: 0 | 1): number {
   const range = `a whole number from ${min} to ${MAX_PORT}`;
   if (!/^-?\d+$/.test(text)) throw new ParseError(`the port must be ${range}`);

@@ -4,13 +4,13 @@
 export {
   type CompiledAcl,
   compile,
-  compiled,
+  compileParsed,
   MAX_ACL_BYTES,
   MAX_RULES,
   parseAcl,
   permits,
   refuseTooManyRules,
-  rulesOf,
+  rulesWithinLimit,
 } from './bind-rules/acl.js';
 export { type BindRule, MAX_RULE_BYTES, parseBindRule } from './bind-rules/bind-rule.js';
 export { type BindTarget, parseBindTarget, parseTargetText } from './bind-rules/bind-target.js';
@@ -20,7 +20,7 @@ export { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './bind-rules/s
 export { canonicalHost, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
 
 // Addresses and networks
-export { type Address, parseAddress, parseSource, textOf } from './ip-rules/address.js';
+export { type Address, addressText, parseAddress, parseSource } from './ip-rules/address.js';
 export { compilePolicy, type IpRule } from './ip-rules/ip-policy.js';
 export {
   decideSource,
@@ -29,7 +29,7 @@ export {
   type IpReason,
   type IpRestriction,
 } from './ip-rules/ip-restriction.js';
-export { compileNetwork, type Network, networksAround, parseCidr } from './ip-rules/network.js';
+export { compileNetwork, type Network, networksContaining, parseCidr } from './ip-rules/network.js';
 
 // Public keys
 export { type KeyPolicy, type PublicKey, parseDeniedFingerprints, parsePublicKey } from './public-keys/public-key.js';

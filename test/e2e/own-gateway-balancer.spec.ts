@@ -117,6 +117,6 @@ it('a header from anybody else is no header, and names no client', async () => {
 it.each([['balancer.example.com'], ['192.0.2.1/24'], ['192.0.2.0/33'], ['']])(
   'GATEWAY_PROXY_PROTOCOL_FROM=%j is refused with the way out',
   (text) => {
-    expect(() => parseBalancers(text)).toThrow('must be addresses or networks, divided by commas: the entry');
+    expect(() => parseBalancers(text)).toThrow('must be addresses or networks, separated by commas: the entry');
   },
 );

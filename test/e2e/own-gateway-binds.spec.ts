@@ -125,12 +125,12 @@ describe('a bind', () => {
     for (const port of ports) expect([port >= 31_000, port <= 31_009]).toEqual([true, true]);
     const forward = (port: number) => runSsh(narrow.port, key, ['-R', `127.0.0.1:${port}:127.0.0.1:1`]);
     expect((await forward(31_010)).stderr).toContain(
-      'port 31010 is not one of those for binds here: 31000-31009; port 0 takes a free one',
+      'port 31010 is not one of the ports for binds here: 31000-31009; port 0 takes a free one',
     );
     // Its user wants a listener at this machine, not a domain of this name.
     expect((await runSsh(narrow.port, key, ['-R', '31000:127.0.0.1:1'])).stderr).toContain('and not at localhost');
     const own = Number(new URL(trial.service.app.url).port);
-    expect((await forward(own)).stderr).toContain(`port ${own} is that of the service`);
+    expect((await forward(own)).stderr).toContain(`port ${own} is used by the service`);
     client.end();
   });
 

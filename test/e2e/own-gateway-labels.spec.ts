@@ -83,7 +83,7 @@ describe('a label', () => {
     await client.bind('any=twice', 7);
     await expect(client.bind('any=twice', 7)).rejects.toThrow();
     const { message } = trial.log.at(-1) ?? {};
-    expect(message).toBe('refused a bind: the client has bound it already; ask for another port');
+    expect(message).toBe('refused a bind: the client has already bound it; ask for another port');
     client.end();
   });
 });
@@ -122,7 +122,7 @@ describe('a bind of several labels', () => {
 
   it.each([
     ['team=a,team=b', "'team=a,team=b' cannot be bound: it has the label team twice"],
-    ['team=a,b', "'b' is no label; a comma divides labels, as in 'team=blue,app=web'"],
+    ['team=a,b', "'b' is not a label; a comma separates labels, as in 'team=blue,app=web'"],
     ['team=a,=b', 'the label key is empty'],
     ['a=,b=,c=,d=,e=,f=,g=,h=,i=', 'it has 9 labels; the most is 8'],
   ])('that is malformed is refused with a sentence: %s', async (labels, sentence) => {

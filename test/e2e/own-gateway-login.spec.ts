@@ -280,12 +280,14 @@ describe('the host key', () => {
   it('that is unusable is refused with the way out', async () => {
     const garbage = join(folder(), 'key');
     writeFileSync(garbage, 'no key', { mode: 0o600 });
-    expect(() => loadHostKey(garbage)).toThrow('holds no private key without a passphrase');
+    expect(() => loadHostKey(garbage)).toThrow('holds no private key that can be read without a passphrase');
     const open = (await newKeyPair()).file;
     chmodSync(open, 0o644);
     expect(() => loadHostKey(open)).toThrow(`others can read it; run: chmod 600 ${open}`);
     const rsa = await newKeyPair('-t', 'rsa', '-b', '2048');
-    expect(() => loadHostKey(rsa.file)).toThrow('is ssh-rsa; make one by: ssh-keygen -t ed25519');
+    expect(() => loadHostKey(rsa.file)).toThrow(
+      'is a key of type ssh-rsa, which cannot be used; make another one: ssh-keygen -t ed25519',
+    );
     expect(() => loadHostKey(join(garbage, 'key'))).toThrow("GATEWAY_HOST_KEY '");
   });
 

@@ -9,8 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ServiceApi } from '../../src/operator/audit/http/service-api.js';
 import { Collector } from '../../src/operator/audit/push/collector.js';
+import { EventFeed, type LogEvent } from '../../src/operator/audit/push/event-feed.js';
 import { LogPush, type Push } from '../../src/operator/audit/push/log-push.js';
-import { type LogEvent, LogReader } from '../../src/operator/audit/push/log-reader.js';
 import { faultOfCloudEvent } from '../support/cloud-events.js';
 import { blocksOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
@@ -130,7 +130,7 @@ function pushHere({ url = service.app.url, key = tokenOf(auditor), requestMs = 5
   const report = (line: string) => void reports.push(line);
   const timings = { pollMs: 20, pausesMs: [20, 40], requestMs, onceMs };
   const to = new Collector(new URL(collector.url), [], report, timings);
-  const log = new LogReader(new ServiceApi(new URL(url), key));
+  const log = new EventFeed(new ServiceApi(new URL(url), key));
   const all = { sent: undefined, after: 0, maxEvents: 5, once: true, ...push };
   const done = new LogPush(log, to, all, signal, report, timings).run(async (last) => void sent.push(last));
   return { done, reports, sent };
@@ -607,9 +607,7 @@ describe('audit push refuses', () => {
     await cursor({ account: 'ac_another' });
     expect(await refusal()).toEqual([
       2,
-      expect.stringContaining(
-        `that of account ac_another, but the API key belongs to ${by.accountId}: name another file`,
-      ),
+      expect.stringContaining(`belongs to account ac_another, but the API key to ${by.accountId}: name another file`),
     ]);
     const nowhere = await push('--cursor', join(folder, 'no-folder', 'cursor'));
     expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('the cursor cannot be written: ENOENT') });
@@ -637,7 +635,7 @@ describe('audit push refuses', () => {
     ['--batch 0', /It must be 1 to 1000/],
     ['--batch 1001', /It must be 1 to 1000/],
     ['--after x', /A position is a whole number/],
-    ['--account ac_of_before', /The API key chooses the account: give a key of it with --api-key-file/],
+    ['--account ac_of_before', /The API key tells the account: give a key of this account with --api-key-file/],
     ['--api-key-file /nowhere', /the file of the API key cannot be read: ENOENT/],
   ])('%s', async (args, message) => {
     expect(await refusal(...args.split(' '))).toEqual([2, expect.stringMatching(message)]);

@@ -117,7 +117,11 @@ describe('the checkpoints', () => {
   it('and open alarms of them are counted', async () => {
     const found = { accountId: `ac_${'0'.repeat(27)}`, loss: 'tail', signed: 9, mark: '', what: 'found' } as const;
     await new LogAlarms(service.pool).raise(found);
-    await expectFinding(1, 'alarms', /^wrong: open in 1 of the logs, which are not signed: audit alarms lists them/);
+    await expectFinding(
+      1,
+      'alarms',
+      /^wrong: open in 1 logs, which are not signed until the alarms end: audit alarms lists them/,
+    );
     await service.pool.query(END_ALARMS);
     await expectFinding(0, 'alarms', /^ok: none is open$/);
   });
@@ -297,7 +301,7 @@ describe('the database', () => {
     const place = { DATABASE_URL: empty.url };
     await expectFinding(0, 'bootstrap', /^warning: the first account has never had a key: run api-keys create/, place);
     const key = { ...place, BOOTSTRAP_API_KEY: 'a-key-that-nobody-may-see' };
-    await expectFinding(0, 'bootstrap', /^ok: .*never had a key: the next start gives it that of BOOTSTRAP_/, key);
+    await expectFinding(0, 'bootstrap', /^ok: .*never had a key: the next start gives it the key of BOOTSTRAP_/, key);
     await empty.drop();
   });
 

@@ -137,7 +137,7 @@ describe('audit export --all', () => {
         ),
       );
     }
-    expect(stderr).toMatch(/\n\d+ rows made of them, and proven\n$/);
+    expect(stderr).toMatch(/\n\d+ rows made from these events, and proven\n$/);
     expect(await dataOf(target.url)).toEqual(data);
     expect(await readFile(await exportAll(target.url, 'again.ndjson'), 'utf8')).toBe(text);
     const verified = await runCli({ DATABASE_URL: target.url, CHECKPOINT_KEY: keyText(KEY) }, 'audit', 'verify');
@@ -199,7 +199,7 @@ describe('audit export --all', () => {
     const { code, stdout, stderr } = await runCli({ DATABASE_URL: target.url }, 'audit', 'export', '--all');
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining(`the head of a log does not have its length: ${account};`),
+      expect.stringContaining(`the head of a log does not match its length: ${account};`),
     ]);
     expect(stdout).toBe(text);
   });
@@ -209,7 +209,7 @@ describe('audit export --all', () => {
     running.child.stdout?.destroy();
     expect(await running.ended).toMatchObject({
       code: 3,
-      stderr: 'what reads the export has ended before its last line: the backup is not complete\n',
+      stderr: 'the program that reads the export ended before the last line: the backup is not complete\n',
     });
   });
 
@@ -366,7 +366,7 @@ describe('audit import of a backup', () => {
     [
       'was altered in a record, which no hash of an event holds,',
       () => text.replace('"reason":"unknown_key"', '"reason":"key_unknown"'),
-      /^line \d+: the SHA-256 of the lines before it is another one: the file was altered or damaged/m,
+      /^line \d+: the lines before it have another SHA-256: the file was altered or damaged/m,
     ],
     [
       'has a field of a later version',
@@ -390,7 +390,7 @@ describe('audit import of a backup', () => {
     record.row.note = [origin, size, Buffer.from(wrong).toString('base64'), ...rest].join('\n');
     const { code, stdout, stderr } = await importText(target.url, sealed(lines.with(at, JSON.stringify(record))));
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^ac_\w+\t.*checkpoint/m)]);
-    expect(stderr).toMatch(/the database holds what the file holds, but is not in order: \d+ faults/);
+    expect(stderr).toMatch(/the file is imported, but the checks found \d+ faults/);
   });
 
   it('serves as before: every key, answer and proof', async () => {

@@ -56,7 +56,7 @@ describe('--settings FILE', () => {
     const file = await fileWith(`DATABASE_URL='${database.url}'\nBOOTSTRAP_API_KEY=${KEY}\nPORT=0\n`);
     const main = startCli({}, 'start', '--settings', file);
     while (main.child.exitCode === null && !main.stdout().includes('ready at http')) await sleep(20);
-    expect(main.stdout()).toContain("the admin's API key is that of BOOTSTRAP_API_KEY");
+    expect(main.stdout()).toContain("the admin's API key is the value of BOOTSTRAP_API_KEY");
     main.child.kill('SIGTERM');
     expect(await main.ended).toMatchObject({ code: 0 });
     await database.drop();
@@ -94,7 +94,7 @@ describe('--settings FILE', () => {
 });
 
 describe('a variable that is nearly a setting', () => {
-  const sentence = 'the variable DATABSE_URL is no setting: is DATABASE_URL meant?';
+  const sentence = 'the variable DATABSE_URL is not a setting: is DATABASE_URL meant?';
 
   it('is named by a start, first of all', async () => {
     const main = start({ DATABSE_URL: 'postgres://x', BOOTSTRAP_API_KEY: KEY });
@@ -205,14 +205,14 @@ describe('a start that another program made a worker of node:cluster, as pm2 -i 
 it.each([
   [
     { WORKERS: '2' },
-    'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)',
+    'WORKERS is no longer a setting: one start is one process. Start several instances behind a proxy (docs/operating.md)',
   ],
   [
     { REPLICA_DATABASE_URL: 'postgres://SEKRET77@standby.example/a' },
-    'REPLICA_DATABASE_URL is no setting any more: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)',
+    'REPLICA_DATABASE_URL is no longer a setting: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)',
   ],
-  [{ DEAR_READ_CONNECTIONS: '4' }, 'DEAR_READ_CONNECTIONS is no setting any more: its name is AUDIT_READ_CONNECTIONS'],
-  [{ DEAR_READ_TIMEOUT_MS: '10000' }, 'DEAR_READ_TIMEOUT_MS is no setting any more: its name is AUDIT_READ_TIMEOUT_MS'],
+  [{ DEAR_READ_CONNECTIONS: '4' }, 'DEAR_READ_CONNECTIONS is no longer a setting: its name is AUDIT_READ_CONNECTIONS'],
+  [{ DEAR_READ_TIMEOUT_MS: '10000' }, 'DEAR_READ_TIMEOUT_MS is no longer a setting: its name is AUDIT_READ_TIMEOUT_MS'],
 ])('a setting of before is refused with the way out: %o', async (env, sentence) => {
   const main = start(env);
   expect((await main.ended).code).toBe(2);

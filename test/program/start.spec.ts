@@ -88,7 +88,7 @@ describe('the file of the first calls', () => {
     const main = start();
     expect(await statusOf(await main.url, 'another-key')).toBe(401);
     expect(said(main)).toContainEqual(
-      expect.stringMatching(/API key cannot be told, since .*EISDIR.*: run `.*api-keys create`$/),
+      expect.stringMatching(/API key cannot be shown, since .*EISDIR.*: run `.*api-keys create`$/),
     );
     expect(said(main).join()).not.toContain('first calls to try');
   });

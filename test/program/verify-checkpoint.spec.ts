@@ -187,7 +187,7 @@ describe('audit verify --checkpoint, and --file with an export', () => {
         code: 1,
         stdout: KEPT.map(
           (size) =>
-            `${account}\tthere is no log, but the checkpoint in ${path(`kept-${size}`)} is of ${size} events: it is lost\n`,
+            `${account}\tthere is no log, but the checkpoint in ${path(`kept-${size}`)} is of ${size} events: the log is lost\n`,
         ).join(''),
       });
     });
@@ -217,7 +217,7 @@ describe('audit verify --checkpoint, and --file with an export', () => {
         '\n',
       /\tline 25: its account is ac_0{27}, but that of the first line is ac_/,
     ],
-    ['lines twice', () => exported + exported, /\tline 25: its position is 1, after one of 24\n/],
+    ['lines twice', () => exported + exported, /\tline 25: its position is 1, but an earlier line has position 24\n/],
     ['an empty file', () => '', /^the file\tthe file is empty\n/],
   ])('tell %s', async (_, text, said) => {
     await keep('broken', text());

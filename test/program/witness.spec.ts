@@ -152,7 +152,7 @@ describe('audit witness', () => {
       'is signed under another name',
       'delete from log_checkpoints OF and size = SIZE',
       newCheckpointKey('other.example.com'),
-      /^the checkpoint is that of "other\.example\.com\/ac_\w+", but the witnessed log is tunnels\.example\.com\/ac_\w+\. The account has another key now, and (\d+) events; it had \1\. After a planned change begin with a new --folder\n$/,
+      /^the checkpoint belongs to "other\.example\.com\/ac_\w+", but the witnessed log is tunnels\.example\.com\/ac_\w+\. The account has another key now, and (\d+) events; it had \1\. After a planned change begin with a new --folder\n$/,
     ],
   ])('refuses a log that %s, and keeps what it had', async (_, sql, key, said) => {
     const statements = sql.replaceAll(' OF', ` ${ofAccount()}`);
@@ -177,7 +177,7 @@ describe('audit witness', () => {
     await whileTampered(service.databaseUrl, edit, async () => {
       await sealTo(size + 1);
       const { code, stdout, stderr } = await witness();
-      const what = `the log of ${size} events, which was witnessed, is not the beginning of that of ${size + 1}`;
+      const what = `the log of ${size} events, which was witnessed, is not the beginning of the log of ${size + 1}`;
       expect([code, stdout]).toEqual([1, `the history changed: ${what}\n`]);
       expect(stderr).toContain(`the checkpoint that contradicts it is in ${kept()}/refused-checkpoint`);
       expect(await file('refused-checkpoint')).toBe((await by.client.get('/log/checkpoint')).body);
@@ -226,7 +226,7 @@ describe('audit witness', () => {
       code: 2,
       stdout: '',
       stderr: expect.stringMatching(
-        /the folder \S+kept is that of the witness "witness\.example\.org\/w1\+\S+": give its key with/,
+        /the folder \S+kept belongs to the witness "witness\.example\.org\/w1\+\S+": give its key with/,
       ),
     });
     expect([await file('checkpoint'), await file('witness-key')]).toEqual(before);
@@ -289,7 +289,7 @@ describe('audit witness', () => {
         return ['--key-file', join(folder, 'log.key')];
       },
       2,
-      /the witness has the key of the log: make another one/,
+      /the witness has the same key as the log: make another one/,
     ],
     [
       'an unknown API key',

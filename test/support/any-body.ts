@@ -11,7 +11,7 @@ const modules = {
   ip_restriction: fc.record({ enabled, ip_policy_ids: fc.array(id, { maxLength: 3 }) }, { requiredKeys: [] }),
   traffic_policy: fc.record({ enabled, value: fc.string({ unit: 'grapheme' }) }, { requiredKeys: ['value'] }),
 };
-/** Few hostports in several spellings, so that edges share them. */
+/** A few hostports in several spellings, so that edges share them. */
 const hostport = fc.constantFrom('a:1', 'A.:1', 'b:2', '[::1]:3', '[0::1]:3', 'bücher.example:4', 'c:5');
 const valid = {
   description: fc.string({ unit: 'grapheme', maxLength: 20 }),
@@ -46,7 +46,7 @@ const nearModules = {
 };
 const nearBody = near(nearRecord({ ...valid, hostports: fc.array(near(hostport), { maxLength: 4 }), ...nearModules }));
 
-/** Calls with bodies that are nearly right: the service takes each as it shows it, or refuses it with a reason. */
+/** Calls with nearly valid bodies. The service accepts each as it shows it later, or refuses it with a reason. */
 export class AnyBody {
   private constructor(
     private readonly service: Service,
@@ -105,7 +105,7 @@ export class AnyBody {
       expect(await this.service.admin.get(where(answer))).toMatchObject({ status: 200, body: answer.body });
       return;
     }
-    // Another account of the service may list a hostport already.
+    // Another account may already have listed the hostport.
     const isTaken = answer.body.error_code === 'ERR_NGROK_7122';
     expect(answer.status).toBe(isTaken ? 409 : 400);
     expect(answer.body).toMatchObject({ error_code: expect.stringMatching(/^ERR_/), msg: expect.stringMatching(/./) });

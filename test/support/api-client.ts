@@ -26,7 +26,7 @@ export class ApiClient {
   put = (path: string, body: unknown, headers: Record<string, string> = {}) => this.json('PUT', path, body, headers);
   delete = (path: string, headers: Record<string, string> = {}) => this.send('DELETE', path, undefined, headers);
 
-  /** The ids on every page of a list, by `next_page_uri`. */
+  /** The ids on all pages of a list. It follows `next_page_uri`. */
   async pages(path: string, plural: string): Promise<string[][]> {
     const pages: string[][] = [];
     for (let next: string | null = path; next !== null; ) {

@@ -11,13 +11,16 @@ export async function inDatabase<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
-/** The last column of an event is its transaction, which is that of its server. */
+/** Leaves out the last column of an event: its transaction id, which differs between servers. */
 const ROWS: Readonly<Record<string, string>> = {
   migrations: 'name',
   events: `regexp_replace(t::text, ',\\d*\\)$', '')`,
 };
 
-/** Every row of every table of the schema, as text; TypeORM's list of migrations has times of its own. */
+/**
+ * Every row of every table of the schema, as text, but only the names of TypeORM's migrations, since their times
+ * differ.
+ */
 export const rowsOf = (url: string): Promise<string[]> =>
   inDatabase(url, async (client) => {
     const { rows: tables } = await client.query(

@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
 
-/** It calls nobody but the page under test. */
+/** The options of a browser that calls only the page under test. */
 const ARGUMENTS = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-sync'],
   ...['--disable-background-networking', '--disable-component-update', '--window-size=1400,1000'],
 ];
 const PATIENCE_MS = 30_000;
 
-/** A Chromium of Debian, steered by its driver over WebDriver (W3C). */
+/** Debian's Chromium, controlled by its driver over WebDriver (W3C). */
 export class Browser {
   private constructor(private readonly session: string) {}
 
@@ -58,7 +58,7 @@ export class Browser {
     await send('POST', `${this.session}/element/${id}/click`, {});
   }
 
-  /** Types where the caret is. */
+  /** Types at the caret. */
   async type(text: string): Promise<void> {
     const actions = [...text].flatMap((value) => [
       { type: 'keyDown', value },

@@ -8,11 +8,11 @@ import { stopAtEnd } from './leftovers.js';
 
 const run = promisify(execFile);
 
-/** The files that a clone of this checkout would have, with changes that are not committed yet, in a folder of their own. */
+/** Copies the files of this checkout that a clone would have, with changes that are not committed, to a new folder. */
 export async function cloneCheckout(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tas-clone-'));
   stopAtEnd(() => rm(folder, { recursive: true, force: true }));
-  // As root the embedded server runs as another user, which must be able to enter the folder.
+  // If root runs this, the embedded server runs as another user, who must be able to enter the folder.
   await chmod(folder, 0o755);
   const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
     cwd: REPOSITORY,

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 
-/** Does what claims hostports that other accounts have, as before a hostport belonged to one account. */
+/** Lets `work` claim hostports of other accounts, as was possible before a hostport belonged to one account. */
 export async function withoutClaims<T>(pool: Pool, hostports: readonly string[], work: () => Promise<T>): Promise<T> {
   const values = hostports.map((hostport) => `hostport:${hostport}`);
   const { rows } = await pool.query('delete from claims where value = any ($1) returning *', [values]);

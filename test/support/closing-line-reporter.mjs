@@ -1,4 +1,4 @@
-/** Closes the run with one line a person and a script can read: how many tests ran, and how they ended. */
+/** Ends the run with one line for people and scripts: how many tests ran, and how they ended. */
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a reporter
 export default class ClosingLineReporter {
   onRunComplete(_contexts, results) {
@@ -6,7 +6,7 @@ export default class ClosingLineReporter {
     // A file that cannot even be loaded runs no test; it must not look like a pass.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
     const line = `${results.numPassedTests} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
-    // At exit, since Jest's own summary comes after every reporter's.
+    // Printed at exit, since Jest prints its own summary after all reporters.
     process.once('exit', () => process.stderr.write(`\n${line}\n`));
   }
 }

@@ -3,7 +3,7 @@ import addFormats from 'ajv-formats';
 
 const text = { type: ['string', 'null'], minLength: 1 };
 
-/** The JSON schema of CloudEvents 1.0.2, without its texts. */
+/** The JSON schema of CloudEvents 1.0.2, without its descriptions. */
 const SCHEMA = {
   type: 'object',
   properties: {
@@ -25,12 +25,12 @@ const ajv = new Ajv({ allowUnionTypes: true, strict: false });
 addFormats.default(ajv);
 const validate = ajv.compile(SCHEMA);
 
-/** What the specification demands of attributes beyond the schema: names, types, and no forbidden code points. */
+/** Checks what the specification demands of attributes beyond the schema: names, types, no forbidden code points. */
 function faultOfAttribute([name, value]: [string, unknown]): string | undefined {
   if (!/^[a-z0-9]{1,20}$/.test(name)) return `has the attribute name ${name}`;
   if (Number.isInteger(value) && Math.abs(value as number) < 2 ** 31) return undefined;
   if (typeof value !== 'string' || value === '') return `has the attribute ${name} = ${JSON.stringify(value)}`;
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
   const isForbidden = /[\u0000-\u001f\u007f-\u009f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]/u.test(value);
   return isForbidden ? `has a forbidden code point in ${name}` : undefined;
 }

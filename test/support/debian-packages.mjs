@@ -3,10 +3,10 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 
 /** The folder of sshd is not in the PATH of an ordinary user. */
 const PATH = `${process.env.PATH}:/usr/sbin`;
-/** Debian's packages run it before they start an installed service; 101 forbids the start. */
+/** Debian packages run this file before they start an installed service. The exit code 101 forbids the start. */
 const SERVICE_POLICY = '/usr/sbin/policy-rc.d';
 
-/** Installs what is missing. `tools`: programs of the system, each with its Debian package. */
+/** Installs missing programs. `tools`: programs of the system, each with its Debian package. */
 export function requireTools(tools) {
   const missing = tools.filter(([tool]) => !isInstalled(tool));
   if (missing.length > 0) install([...new Set(missing.map(([, debianPackage]) => debianPackage))]);
@@ -21,7 +21,7 @@ function isInstalled(tool) {
   }
 }
 
-/** As root on Debian the tests install missing programs; elsewhere they name them and fail. */
+/** If root runs the tests on Debian, they install missing programs. Elsewhere they name the programs and fail. */
 function install(packages) {
   const byHand = `These tests need ${packages.join(', ')}; install them, on Debian: apt-get install ${packages.join(' ')}`;
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) throw new Error(byHand);
@@ -37,7 +37,7 @@ function install(packages) {
   }
 }
 
-/** Keeps the installation from starting a server on this machine. Returns a function that permits starts again. */
+/** Forbids that an installation starts a server on this machine. Returns a function that permits it again. */
 function forbidServices() {
   if (existsSync(SERVICE_POLICY)) return () => undefined;
   writeFileSync(SERVICE_POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 });

@@ -24,7 +24,7 @@ export async function metric(gateway: ApiClient, line: string): Promise<number> 
   return Number(found.split(' ').at(-1));
 }
 
-/** Waits until every decision is written. */
+/** Waits until all decisions are written. */
 export async function untilWritten(gateway: ApiClient): Promise<void> {
   while ((await metric(gateway, 'tunnel_access_bind_decisions_queued')) > 0) {
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -48,7 +48,7 @@ class Description {
     return this.faultOf(exchange, operation, ['paths', path, method]);
   }
 
-  /** No route has this path, so the answer is a client error, or the answer to OPTIONS. */
+  /** Checks an answer for a path without a route: a client error, or the answer to OPTIONS. */
   private faultUnrouted({ method, status, body }: Exchange): string | undefined {
     if (method === 'OPTIONS' && status === 204) return undefined;
     if (![400, 404].includes(status)) return 'is not in the document, so it must be 404';
@@ -91,7 +91,7 @@ class Description {
     return mismatch([...location, 'content', 'application/json', 'schema'], body);
   }
 
-  /** An accepted request must fit the document; null counts as absent. */
+  /** An accepted request must fit the document. A field with null counts as absent. */
   private faultOfRequest({ sent, status }: Exchange, operation: Operation, at: readonly string[]): string | undefined {
     if (operation.requestBody === undefined || sent === undefined || status >= 300) return undefined;
     const location = [...at, 'requestBody', 'content', 'application/json', 'schema'];

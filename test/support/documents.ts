@@ -13,8 +13,8 @@ export const DOCUMENTS: readonly string[] = [
 export const textOf = (document: string): string => readFileSync(`${REPOSITORY}/${document}`, 'utf8');
 
 /**
- * Blocks of commands, ```sh NAME in a document, belong to the run of this name: its documents in order, for one terminal.
- * A spec calls `blocksOf` with the name and runs them. A new block without a run fails `documents.spec.ts`.
+ * The runs of blocks of commands. A block that begins with ```sh NAME belongs to the run of this name, whose documents
+ * are run in order in one terminal, by a spec that calls `blocksOf`. A block without a run fails `documents.spec.ts`.
  */
 export const RUNS = {
   start: ['README.md'],
@@ -42,13 +42,13 @@ export type Run = keyof typeof RUNS;
 
 /** A fenced block. The words after its three backticks are the language and a name. */
 export interface Block {
-  /** For messages: document and line. */
+  /** The document and the line, for messages. */
   readonly place: string;
   readonly document: string;
   readonly language: string;
   readonly name: string | undefined;
   readonly text: string;
-  /** The block "output" right after this one: what the commands print, with … for any text. */
+  /** The text of the block "output" right after this one: what the commands print. A … stands for any text. */
   readonly output: string | undefined;
 }
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { isJsonObject } from '../../src/kernel/json-object.js';
 
-/** Answers of the earlier version, and the secrets that it gave out. */
+/** The answers of the earlier version, and the secrets that it issued. */
 interface Before {
   readonly adminKey: string;
   readonly userKey: string;
@@ -15,14 +15,14 @@ interface Before {
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`../e2e/upgrade/${name}`, import.meta.url));
 
-/** Fills a new database as pg_dump wrote that of the last version before 1.0. */
+/** SQL that fills a new database with one of the last version before 1.0, as pg_dump wrote it. */
 export const dumpOfBefore = (): string => gunzipSync(readFileSync(fileOf('before-1.0.sql.gz'))).toString();
 /** Fields of histories that GET does not show. */
 const INNER_FIELDS = ['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'];
 
 export const EARLIER = JSON.parse(readFileSync(fileOf('answers.json'), 'utf8'), asToday) as Before;
 
-/** What later versions answer otherwise of the same: see CHANGELOG.md. */
+/** Applies the changes of later versions to an answer of the earlier one: see CHANGELOG.md. */
 function asToday(name: string, value: unknown): unknown {
   if (name === 'changes' && Array.isArray(value)) return value.filter(({ field }) => !INNER_FIELDS.includes(field));
   if (!isJsonObject(value)) return value;

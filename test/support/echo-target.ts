@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stopAtEnd } from './leftovers.js';
 
-/** The target of a tunnel. It answers every byte with its complement, so that it differs from any other echo. */
+/** The target of a tunnel. It answers each byte with its complement, which no other echo server does. */
 export interface EchoTarget {
   readonly port: number;
   /** The same target on a Unix socket. */
@@ -27,7 +27,7 @@ export async function startEchoTarget(): Promise<EchoTarget> {
   const socketPath = join(folder, 'socket');
   const [onPort, onSocket] = [createServer(serve).listen(0, '127.0.0.1'), createServer(serve).listen(socketPath)];
   await Promise.all([once(onPort, 'listening'), once(onSocket, 'listening')]);
-  // If a test cannot connect, the permissions of the file are not the reason.
+  // Every user may connect, so that a failed connection is not caused by the permissions of the file.
   await chmod(folder, 0o755);
   await chmod(socketPath, 0o777);
   stopAtEnd(async () => {
@@ -42,7 +42,7 @@ export async function startEchoTarget(): Promise<EchoTarget> {
 
 export const complementOf = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0xff));
 
-/** Sends `bytes` and returns the answer: as many bytes as sent, or all bytes until the other side closed. */
+/** Sends `bytes` and returns the answer: as many bytes, or fewer if the other side closes before. */
 export async function exchange(host: string, port: number, bytes: Buffer): Promise<Buffer> {
   const socket = connect(port, host);
   const received: Buffer[] = [];

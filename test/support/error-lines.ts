@@ -7,7 +7,7 @@ export interface TakenLine {
   readonly message: string;
 }
 
-/** Takes the lines of the log of the services in this process, so that a passing test prints none. `end` returns them. */
+/** Collects the log lines of the services in this process, so that a passing test prints none. `end` returns them. */
 export function takeLines(): { readonly lines: () => TakenLine[]; end: () => TakenLine[] } {
   const spy = jest.spyOn(ServiceLog.prototype, 'line').mockImplementation(() => undefined);
   const lines = () => spy.mock.calls.map(([level, fields, message]) => ({ level, fields: { ...fields }, message }));
@@ -21,7 +21,7 @@ export function takeLines(): { readonly lines: () => TakenLine[]; end: () => Tak
   };
 }
 
-/** The same for error lines: the message and the stack of each. */
+/** Collects only error lines: the message and the stack of each. */
 export function takeErrorLines(): { end: () => string[] } {
   const taken = takeLines();
   return {
@@ -33,7 +33,7 @@ export function takeErrorLines(): { end: () => string[] } {
   };
 }
 
-/** The tests of a file may bring about error lines of this kind. Any other fails its test. */
+/** The tests of this file may cause error lines of this kind. Any other error line fails its test. */
 export function takeErrorLinesLike(kind: RegExp): void {
   let taken: ReturnType<typeof takeErrorLines>;
   beforeEach(() => {

@@ -3,7 +3,7 @@ import { stopAtEnd } from './leftovers.js';
 
 export interface Message {
   readonly id: number;
-  /** Its type; `message` if the stream names none. */
+  /** The type of the event; `message` if the stream names none. */
   readonly event: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into events of every type
   readonly data: any;

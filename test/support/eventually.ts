@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Repeats the expectation until it holds, and fails as it does after the patience. */
+/** Repeats the expectation until it holds. After the patience it fails with the last error. */
 export async function eventually(expectation: () => unknown, patienceMs = 3_000): Promise<void> {
   const deadline = performance.now() + patienceMs;
   for (;;) {

@@ -1,4 +1,4 @@
-/** SQL of a superuser: the next `CREATE` of this kind fails with this error, and those after it do not. */
+/** SQL for a superuser: the next `CREATE` of this kind fails with this error, and later ones succeed. */
 export const failOnce = (sqlState: string, what: 'TABLE' | 'INDEX'): string => `create sequence attempts;
   create function fail_once() returns event_trigger language plpgsql as $$ begin
     if nextval('attempts') = 1 then raise exception 'the first attempt' using errcode = '${sqlState}'; end if; end $$;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Server, type Socket } from 'node:net';
 import { stopAtEnd } from './leftovers.js';
 
-/** A proxy on a TCP port between the service and PostgreSQL, which can fall silent and can lead elsewhere. */
+/** A TCP proxy between the service and PostgreSQL, which can fall silent or lead to another server. */
 export class FaultyProxy {
   private readonly sockets = new Set<Socket>();
   private isSilent = false;
@@ -31,12 +31,12 @@ export class FaultyProxy {
     return `127.0.0.1:${this.ownPort}`;
   }
 
-  /** Swallows every byte from now on, in both directions and of new connections too, and closes nothing. */
+  /** From now on drops every byte in both directions, also of new connections, and closes nothing. */
   fallSilent(): void {
     this.isSilent = true;
   }
 
-  /** New connections work again. Those that lost bytes cannot be mended. */
+  /** New connections work again. Connections that lost bytes stay broken. */
   speak(): void {
     this.isSilent = false;
     this.cut();

@@ -16,9 +16,9 @@ interface Chosen {
 
 interface Found {
   readonly proof: Proof;
-  /** Of the logs, in words. */
+  /** The faults of the logs, in words. */
   readonly faults: readonly string[];
-  /** Of the rows. */
+  /** The differences of the rows. */
   readonly differences: Difference[];
 }
 

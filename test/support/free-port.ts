@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that kernels give to outgoing connections, which could take a port before its server listens, or while
- * it restarts; and above those of the documents.
+ * Above the ports in the documents, and below the ports that kernels give to outgoing connections. Such a connection
+ * could take a port before its server listens, or while the server restarts.
  */
 const [MIN_PORT, MAX_PORT] = [21_000, 29_999];
-/** Test workers that run at once never try the same port: each has those of its own remainder. */
+/** Each test worker tries only the ports with its own remainder, so that no two workers try the same port. */
 const MAX_WORKERS = 16;
 const WORKER = Number(process.env.JEST_WORKER_ID ?? 0) % MAX_WORKERS;
 
-/** A further port after each call, from a random start: several runs on a machine seldom try the same one. */
+/** The next port to try, from a random start: so several runs on a machine rarely try the same port. */
 let next = randomInt(MIN_PORT, MAX_PORT);
 
 function nextPort(): number {

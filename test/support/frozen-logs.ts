@@ -6,7 +6,7 @@ import { REPOSITORY } from './documents.js';
 
 export const FROZEN = `${REPOSITORY}test/frozen`;
 
-/** The logs that this and every later version must read as the version that wrote them: test/frozen has one folder each. */
+/** Logs that every later version must read as the version that wrote them. test/frozen has a folder for each. */
 export const frozenLogs = (): string[] =>
   (existsSync(FROZEN) ? readdirSync(FROZEN) : []).sort((one, other) =>
     one.localeCompare(other, 'en', { numeric: true }),
@@ -24,7 +24,7 @@ export const frozenLines = (log: string, name: string): any[] =>
 
 export const frozenEvents = (log: string): LoggedEvent[] => frozenLines(log, 'log.ndjson');
 
-/** The types that this version knows, and of which there is no event here. */
+/** The event types of this version without an event in the log. */
 export function typesWithout(events: Iterable<Pick<LoggedEvent, 'type'>>): string[] {
   const held = new Set([...events].map(({ type }) => type));
   return READ_MODELS.flatMap((model) => Object.keys(model.events)).filter((type) => !held.has(type));

@@ -8,10 +8,12 @@ import { runCli } from './process.js';
 import { changesNothing, prepareSample, RESOURCE_SAMPLES, sealed, type Walk } from './route-samples.js';
 import { GATEWAY, type Service, startCopy, startService } from './service.js';
 
-/** Answers name it. The test starts the service with it too. */
+/** The URL of the service in answers. The test starts the service with it too. */
 export const FROZEN_URL = 'https://tunnels.example.com';
 
-/** Writes the log of this version, with what it makes of it, into a new folder of test/frozen. Never done twice for one. */
+/**
+ * Writes a log of this version, with its rows and answers, into a new folder of test/frozen. Run once for each version.
+ */
 export async function recordFrozenLog(): Promise<void> {
   const settings = { ...GATEWAY, publicUrl: FROZEN_URL };
   const checkpoints = { checkpointKeys: new KeyHistory(newCheckpointKey('frozen.example')) };
@@ -35,7 +37,7 @@ export async function recordFrozenLog(): Promise<void> {
 
 const ndjson = (values: readonly unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
 
-/** Calls each route that changes something, and then makes what no sample does. */
+/** Calls each route that changes something, and then makes the events that no sample makes. */
 async function changeEverything(walk: Walk, strict: Service): Promise<void> {
   const { service, admin } = walk;
   for (const route of Object.keys(RESOURCE_SAMPLES).filter((one) => !changesNothing(one))) {
@@ -79,7 +81,7 @@ async function rowsOf({ pool }: Service): Promise<object[]> {
   return rows;
 }
 
-/** Lists at four positions, the history of each stream, and the feed. */
+/** Reads the lists at four positions, the history of each stream, and the feed. */
 async function answersAbout({ app, admin, pool }: Service, streams: ReadonlySet<string>): Promise<object[]> {
   const { rows } = await pool.query('select size::int from log_heads');
   const positions = [1, 2, 3, 4].map((n) => Math.floor((rows[0].size * n) / 4));

@@ -19,7 +19,7 @@ const BYTES = Buffer.from('bytes of a neighbour');
 /** A line of the log: its fields are in docs/logs.md. */
 export type GatewayLine = Readonly<Record<string, string | number | undefined>> & { readonly msg: string };
 
-/** The gateway as operators run it, a process of its own, beside a service. */
+/** A gateway in its own process, as operators run it, with a service. */
 export class GatewayProcess {
   private constructor(
     readonly service: Service,
@@ -91,7 +91,7 @@ export class GatewayProcess {
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
   }
 
-  /** What is in use after a collection of garbage. The resident memory also has what V8 keeps for later. */
+  /** The memory in use after a garbage collection. The resident memory would include what V8 keeps for later. */
   async memoryInUseMb(): Promise<number> {
     const answers = (): readonly string[] => this.output().match(/in use: \d+/g) ?? [];
     const before = answers().length;
@@ -134,14 +134,14 @@ export class GatewayProcess {
     return this.written.map((line) => JSON.parse(line));
   }
 
-  /** What the gateway says of faults of its own. */
+  /** The log lines about faults of the gateway itself. */
   get faults(): readonly string[] {
     return this.output()
       .split('\n')
       .filter((line) => line.includes('"level":"error"') || line.includes('"level":"fatal"'));
   }
 
-  /** Another client logs in, binds, and its tunnel carries bytes. */
+  /** Checks that another client can log in and bind, and that its tunnel carries bytes. */
   async expectNeighbourServed(key: KeyPair): Promise<void> {
     expect([this.isAlive, ...this.faults]).toEqual([true]);
     await this.expectServed(key);

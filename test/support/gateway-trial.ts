@@ -11,7 +11,7 @@ import { type SshdGateway, startSshdGateway } from './sshd-gateway.js';
 
 export const GATEWAY_TOKEN = 'a-token-for-the-test-gateway';
 
-/** Each name has its own loopback address, so a test can see which name is bound. The last name cannot exist in DNS. */
+/** Each name has its own loopback address, so a test sees which name is bound. The last name cannot exist in DNS. */
 const ADDRESSES: Readonly<Record<string, string>> = {
   'app.example.test': '127.0.1.2',
   'a.wild.example.test': '127.0.1.3',
@@ -26,7 +26,7 @@ const addressOf = (host: string): string => ADDRESSES[host.toLowerCase()] ?? hos
 /** A free port at the address of this host's tunnels. */
 export const freePortOf = (host: string): Promise<number> => freePort(addressOf(host));
 
-/** Messages of sshd in `ssh -v`. A bind that fails for another reason, such as a used port, has neither message. */
+/** Messages of sshd in `ssh -v`. Neither appears if a bind fails for another reason, such as a port in use. */
 export const NOT_ON_THE_LIST = 'Remote: port forwarding refused';
 export const NO_FORWARDING = 'Remote: Server has disabled port forwarding.';
 
@@ -101,7 +101,7 @@ export class GatewayTrial {
     await login.close();
   }
 
-  /** The key may log in, but the bind is denied. */
+  /** Expects that the key may log in, but may not bind. */
   async expectDenied(key: KeyPair, bind: string, reason = NOT_ON_THE_LIST): Promise<void> {
     const login = await this.bind(key, bind);
     expect(login.isOpen).toBe(false);

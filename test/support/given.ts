@@ -4,7 +4,9 @@ import { Problem } from '../../src/kernel/problem.js';
 
 export type Decision<State, Event> = (state: State | undefined) => readonly Event[];
 
-/** Given events, when a command is decided, then these events or this refusal. One form for every pure decision. */
+/**
+ * Tests a pure decision: given these events, when a command is decided, then it yields these events or this refusal.
+ */
 export function given<State, Event>(
   evolve: (state: State | undefined, event: Event) => State | undefined,
   ...history: readonly Event[]
@@ -24,7 +26,7 @@ export function given<State, Event>(
   };
 }
 
-/** The events after one more command; a refused one adds none. */
+/** The events after one more command. A refused command adds none. */
 export function withCommand<State, Event>(
   evolve: (state: State | undefined, event: Event) => State | undefined,
   history: readonly Event[],
@@ -34,7 +36,7 @@ export function withCommand<State, Event>(
   return typeof outcome === 'string' ? history : [...history, ...outcome];
 }
 
-/** A law of every decision: after any commands, a command that is repeated at once records no event. */
+/** Checks a law of every decision: a command that is repeated at once records no event. */
 export function expectRepetitionsToRecordNothing<State, Event>(
   evolve: (state: State | undefined, event: Event) => State | undefined,
   decisions: fc.Arbitrary<Decision<State, Event>>,

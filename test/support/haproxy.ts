@@ -11,7 +11,10 @@ import { stopAtEnd } from './leftovers.js';
 /** The folder of haproxy is not in the PATH of an ordinary user. */
 const PATH = `${process.env.PATH}:/usr/sbin`;
 
-/** Starts a real haproxy in front of a port of this machine, with these options of its server. Returns its own port. */
+/**
+ * Starts a real haproxy before a port of this machine. `server`: options of the server line. Returns the haproxy's
+ * port.
+ */
 export async function startHaproxy(target: number, server: string, ...lines: readonly string[]): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'tas-haproxy-'));
   const port = await freePort('127.0.0.1');

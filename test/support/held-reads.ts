@@ -6,7 +6,7 @@ import { stopAtEnd } from './leftovers.js';
 import type { TestPrincipal } from './principals.js';
 import type { Service } from './service.js';
 
-/** Makes every list of decisions wait in the database, as one that reads very much would. */
+/** Makes every list of decisions wait in the database, like a list that reads very many rows. */
 export async function holdDecisions({ databaseUrl }: Service): Promise<{ release: () => Promise<void> }> {
   const client = new pg.Client(databaseUrl);
   await client.connect();
@@ -24,7 +24,7 @@ export async function heldStatements({ pool }: Service): Promise<number[]> {
   return rows.map(({ pid }) => pid);
 }
 
-/** Waits until so many statements wait. */
+/** Waits until this many statements wait. */
 export async function untilHeld(service: Service, count: number): Promise<void> {
   for (let n = 0; n < 400; n += 1) {
     if ((await heldStatements(service)).length === count) return;
@@ -33,7 +33,7 @@ export async function untilHeld(service: Service, count: number): Promise<void> 
   throw new Error(`there were not ${count} waiting statements within ten seconds`);
 }
 
-/** A list of decisions by a client that can go away. */
+/** Reads a list of decisions as a client that can go away. */
 export function askForDecisions({ app }: Service, by: TestPrincipal) {
   const headers = { authorization: `Bearer ${by.client.token}` };
   const request = get(`${app.url}/bind_decisions`, { headers, agent: false }).on('error', () => undefined);

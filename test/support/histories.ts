@@ -14,7 +14,7 @@ export interface Player {
   readonly client: ApiClient;
   /** Every text that the player writes begins with it. */
   readonly mark: string;
-  /** Ids by path, also of what was deleted since. */
+  /** Ids by path, also of resources that are deleted by now. */
   readonly made: Readonly<Record<Path, string[]>>;
   /** Ids of other accounts, which the player also tries. */
   readonly foreign: (path: Path) => readonly string[];
@@ -27,7 +27,7 @@ export const playerOf = (client: ApiClient, mark = '', foreign: Player['foreign'
   foreign,
 });
 
-/** One call. It resolves with undefined if the player has created nothing that it could be about. */
+/** One call. It resolves with undefined if the player has created no resource for it. */
 export type Step = (player: Player) => Promise<Answer | undefined>;
 
 let created = 0;
@@ -46,7 +46,7 @@ const acls = fc.subarray([
   ...Array.from('\u00a0\u3000\u2028{",', (c) => `bind:team=a${c}b`),
 ]);
 const roles = fc.constantFrom('admin', 'member', 'auditor');
-/** Few hostports, one of them in two spellings, so that edges share them. */
+/** A few hostports, one of them in two spellings, so that edges share them. */
 const hostports = fc.subarray([
   'a.example.com:1',
   'A.example.com.:1',
@@ -64,7 +64,7 @@ const modules = {
 const MODULES = ['backend', 'ip_restriction', 'traffic_policy'] as const;
 const edges = fc.record({ hostports, ...modules }, { requiredKeys: [] });
 
-/** Few networks, some of them in two spellings, so that rules of a policy share them. */
+/** A few networks, some of them in two spellings, so that rules of a policy share them. */
 const networks = fc.constantFrom('192.0.2.0/24', '::ffff:192.0.2.0/120', '2001:DB8::/32', '198.51.100.7', '0.0.0.0/0');
 const labels = fc.dictionary(
   fc.constantFrom('app', 'dc', 'ünï', '__proto__'),
@@ -79,7 +79,7 @@ const known = ({ made, foreign }: Player, path: Path): string[] => [...made[path
 
 const oneOf = (owners: readonly string[], n: number): string | null => owners[n % (owners.length + 1)] ?? null;
 
-/** Only its own: a credential may name an owner that the account does not know. */
+/** Only owners of its own account: a credential may name an owner that the account does not know. */
 const ownerOfCredential = ({ made }: Player, n: number) => oneOf([...made['/bot_users'], ...made['/users']], n);
 const ownerOfKey = (player: Player, n: number) =>
   oneOf([...known(player, '/bot_users'), ...known(player, '/users')], n);
@@ -202,13 +202,13 @@ const changesOfRest = [
 ];
 const removes = PATHS.map((path) => on(path, (client, uri) => client.delete(uri)));
 
-/** A call that changes something, over all resources. The service refuses some of them, which must not change any row. */
+/** Calls that change something, over all resources. The service refuses some of them, which must not change any row. */
 export const step: fc.Arbitrary<Step> = fc.oneof(
   ...[...creates, ...rest, ...creates, ...rest],
   ...[...changes, ...changesOfRest, ...removes],
 );
 
-/** A call that reads one entity or a page of a list. */
+/** Calls that read one entity or a page of a list. */
 export const read: fc.Arbitrary<Step> = fc.constantFrom(...PATHS).chain((path) =>
   fc.oneof(
     fc.constant<Step>(({ client }) => client.get(`${path}?limit=5`)),
@@ -228,5 +228,5 @@ export async function play(player: Player, steps: readonly (readonly Step[])[]):
   }
 }
 
-/** As many calls as wanted, for a test that looks at each. */
+/** Exactly this many random calls, for a test that looks at each. */
 export const sampleOf = (calls: fc.Arbitrary<Step>, count: number): Step[] => fc.sample(calls, count);

@@ -23,7 +23,7 @@ async function expectExclusiveHostportsOnce({ pool }: Service): Promise<void> {
   expect((await pool.query(text)).rows).toEqual([]);
 }
 
-/** Plays random histories of two accounts at once, one on a strict instance, and holds the rows against the log. */
+/** Plays random histories of two accounts at once, one on a strict instance, and compares the rows with the log. */
 export async function expectLawsOfHistories(
   service: Service,
   strict: Awaited<ReturnType<typeof startCopy>>,

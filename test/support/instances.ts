@@ -4,7 +4,7 @@ import { cloneDatabase, type Service, startCopy } from './service.js';
 
 type WithInstance = (settings: Partial<Config>, work: (instance: Service) => Promise<void>) => Promise<void>;
 
-/** Gives each test of a file an instance with settings of its own, on one database, which costs as much as an instance. */
+/** Gives each test of a file an instance with its own settings. All of them use one database. */
 export function useInstances(): WithInstance {
   let database: Awaited<ReturnType<typeof cloneDatabase>>;
   beforeAll(async () => {

@@ -9,7 +9,10 @@ export const newSecurityKey = (): string =>
 
 const POINT_BYTES = 32;
 
-/** The end of the DER. As JWK, Node 20 would now and then wait for ever: it frees the job that made the key while it holds its lock. */
+/**
+ * Takes the point from the end of the DER. The export as JWK sometimes waits for ever in Node 20, because of a
+ * deadlock.
+ */
 function newPoint(): Buffer {
   const { publicKey } = generateKeyPairSync('ed25519');
   return publicKey.export({ format: 'der', type: 'spki' }).subarray(-POINT_BYTES);

@@ -7,7 +7,7 @@ import { EventLog } from '../../src/event-log/append/event-log.js';
 import type { DomainEvent, EventMetadata } from '../../src/event-log/event.js';
 import type { EntityRow, Row, Table } from '../../src/event-log/read-model.js';
 
-/** A busy machine may need longer for hundreds of appends than a client of the service waits. */
+/** Longer than a client of the service waits, since a busy machine may be slow with hundreds of appends. */
 const DEADLINE_MS = 50_000;
 
 /** A log with its own connections, like that of another instance of the service. */
@@ -51,7 +51,7 @@ export const appendOf = (accountId: string, first: NewEvent, ...others: NewEvent
   streams: [first, ...others].map((event) => streamOf(event)),
 });
 
-/** One event that turns these rows of the table api_keys into those. */
+/** An append of one event that turns the rows `old` of the table api_keys into the rows `current`. */
 export const apiKeyAppend = (
   accountId: string,
   event: NewEvent,
@@ -105,7 +105,7 @@ export const apiKeyRow = (accountId: string, id: string, tokenHash: string, desc
   token_hash: tokenHash,
 });
 
-/** Settles all; returns 'ok' or the name of the error for each. */
+/** Waits for all promises. Returns 'ok' or the name of the error for each. */
 export async function outcomesOf(appends: readonly Promise<Appended>[]): Promise<string[]> {
   const settled = await Promise.allSettled(appends);
   return settled.map((s) => (s.status === 'fulfilled' ? 'ok' : s.reason.name));

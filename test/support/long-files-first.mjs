@@ -1,6 +1,8 @@
 import Sequencer from '@jest/test-sequencer';
 
-/** Those that take longest on two cores, the longest first. Jest itself goes by size, and the longest are short texts. */
+/**
+ * The test files that take longest on two cores, longest first. Jest itself sorts by size, but these files are short.
+ */
 const LONG_FILES = [
   'e2e/tour',
   'e2e/operations-year',
@@ -29,7 +31,7 @@ const placeOf = ({ path }) => {
   return place < 0 ? LONG_FILES.length : place;
 };
 
-/** A worker that began a long file last would work alone at the end. */
+/** Runs the long files first. If one began last, its worker would work alone at the end. */
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a sequencer
 export default class LongFilesFirst extends Sequencer {
   sort(tests) {

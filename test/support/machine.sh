@@ -1,5 +1,6 @@
-# Run by machine.ts in new mount, network and process namespaces: a machine of its own for the commands of a document. All
-# that they change is in memory here, and ends with them. $1 prepares what the document expects; the commands come on stdin.
+# Run by machine.ts in new mount, network and process namespaces: a machine of its own for the commands of a document.
+# Their changes stay in memory, and end with the namespaces. $1 prepares what the document expects; the commands come on
+# stdin.
 set -euo pipefail
 
 ip link set lo up

@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const NAMESPACES = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
 const scriptAt = (name: string): string => new URL(name, import.meta.url).pathname;
 
-/** A terminal of root on a machine of its own, with a checkout at /opt/tunnel-access. The script prepares the machine. */
+/** A root terminal on a machine of its own, with a checkout at /opt/tunnel-access. The script prepares the machine. */
 export async function openMachine(script: 'operator.sh' | 'sshd-guide.sh'): Promise<Terminal> {
   await demandNamespaces(NAMESPACES);
   const scratch = await mkdtemp(join(tmpdir(), 'tas-machine-'));
@@ -20,7 +20,9 @@ export async function openMachine(script: 'operator.sh' | 'sshd-guide.sh'): Prom
   return Terminal.open({ cwd: REPOSITORY, env }, command, () => rmdir(scratch));
 }
 
-/** Fails with a sentence for the developer if this process may not make these namespaces, which are options of unshare. */
+/**
+ * Fails with a sentence for the developer if this process may not make these namespaces. They are options of unshare.
+ */
 export async function demandNamespaces(namespaces: readonly string[]): Promise<void> {
   try {
     await run('unshare', [...namespaces, 'true']);

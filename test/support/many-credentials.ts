@@ -5,7 +5,7 @@ type Owner = { readonly accountId: string; readonly id: string };
 
 export const idOfMany = (n: number): string => `sshcr_${String(n).padStart(27, '0')}`;
 
-/** Credentials of an owner as the service would have written them, but for their hashes: thousands by the API take too long. */
+/** Writes credentials of an owner as the service would, except for their hashes: thousands by the API take too long. */
 export const addManyCredentials = (sql: Sql, { accountId, id }: Owner, count: number, from = 1): Promise<QueryResult> =>
   sql.query(
     `with made as (
@@ -22,7 +22,7 @@ export const addManyCredentials = (sql: Sql, { accountId, id }: Owner, count: nu
     [accountId, id, count, from],
   );
 
-/** The same of API keys. */
+/** Writes API keys of an owner in the same way. */
 export const addManyKeys = (sql: Sql, { accountId, id }: Owner, count: number) =>
   sql.query(
     `with made as (

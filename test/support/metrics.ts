@@ -1,6 +1,6 @@
 export const METRICS_TOKEN = 'test-metrics-token-0123456789';
 
-/** The metrics of an instance; without a token from an address of their own. */
+/** Reads the metrics of an instance. Without a token it reads them from their own address. */
 export async function scrape(url: string, token: string | undefined = METRICS_TOKEN): Promise<string> {
   const response = await fetch(`${url}/metrics`, {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },

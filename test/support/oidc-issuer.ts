@@ -21,7 +21,7 @@ export interface SigningKey {
 
 export async function newSigningKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
   const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
-  // For the reason in keys.ts, the JWK is not that of the key as it was generated.
+  // The key is exported and read again before its export as JWK, for the reason in keys.ts.
   const read = await importSPKI(await exportSPKI(publicKey), alg, { extractable: true });
   return { kid, alg, privateKey, publicJwk: { ...(await exportJWK(read)), kid, alg, use: 'sig' } };
 }

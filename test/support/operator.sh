@@ -15,12 +15,12 @@ install -d -o postgres -g postgres /var/log/pgbackrest
 export PGBACKREST_LOCK_PATH=/run/postgresql/pgbackrest
 pg_createcluster "$(ls /usr/lib/postgresql | sort -n | tail -1)" main --start > /dev/null
 
-# As the packages of fail2ban and rsyslog leave them.
+# What the packages of fail2ban and rsyslog make.
 mount -t tmpfs tmpfs /var/lib/fail2ban
 install -d /run/fail2ban
 touch /var/log/auth.log
 
-# These namespaces have no systemd. A unit runs as its file says; haproxy and Prometheus have no other unit than Debian's.
+# These namespaces have no systemd. A unit runs as its file says. haproxy and Prometheus have only the units of Debian.
 systemctl() {
   case "$1 ${2:-}" in
     'daemon-reload ') ;;

@@ -9,10 +9,10 @@ import pg from 'pg';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
 
-/** Few sessions for many connections, so that consecutive statements of a connection reach different sessions. */
+/** Fewer sessions than connections, so that consecutive statements of a connection reach different sessions. */
 const SESSIONS = 4;
 
-/** Starts PgBouncer in transaction mode before a database on this port of loopback. Returns the URL that leads through it. */
+/** Starts PgBouncer in transaction mode before a database on this loopback port. Returns the URL through PgBouncer. */
 export async function startPgBouncer(databasePort: number, database: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tas-pgbouncer-'));
   const port = await freePort('127.0.0.1');
@@ -47,7 +47,7 @@ max_client_conn = 200
   return `postgres://postgres@127.0.0.1:${port}/${database}`;
 }
 
-/** Gives the pooler behind this URL a command. */
+/** Runs a command of the pooler behind this URL. */
 export async function asAdministrator(url: string, command: string): Promise<void> {
   const client = new pg.Client(url.replace(/[^/]+$/, 'pgbouncer'));
   await client.connect();

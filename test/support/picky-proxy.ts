@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stopAtEnd } from './leftovers.js';
 
-/** A proxy before the service that can refuse, delay and lose what a test names by a part of its path. */
+/** A proxy before the service that can refuse, delay or lose requests. A test names them by a part of the path. */
 export class PickyProxy {
   private readonly refused = new Set<string>();
   private readonly delays = new Map<string, number>();
@@ -29,7 +29,7 @@ export class PickyProxy {
     return proxy;
   }
 
-  /** Answers these paths with 503, and cuts what is under way. */
+  /** Answers requests for these paths with 503, and cuts those under way. */
   refuse(...paths: readonly string[]): void {
     for (const path of paths) this.refused.add(path);
     for (const answer of this.answers) if (this.isRefused(answer.req.url)) answer.destroy();
@@ -39,12 +39,12 @@ export class PickyProxy {
     for (const path of paths) this.refused.delete(path);
   }
 
-  /** Answers to this path take so much longer; 0: no longer. */
+  /** Delays answers to this path by this time. 0 ends the delay. */
   delay(path: string, ms: number): void {
     this.delays.set(path, ms);
   }
 
-  /** Loses the next part of a stream that this matches. */
+  /** Loses the next part of a stream that matches the pattern. */
   loseOne(pattern: RegExp): void {
     this.losses.push(pattern);
   }

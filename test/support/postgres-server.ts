@@ -13,13 +13,13 @@ import { stopAtEnd } from './leftovers.js';
 const run = promisify(execFile);
 const HOST = '127.0.0.1';
 
-/** The folder of Debian's newest PostgreSQL: unlike the embedded one it can make standbys. */
+/** The folder of Debian's newest PostgreSQL. Unlike the embedded one it can make standbys. */
 function programs(): string {
   const [newest] = readdirSync('/usr/lib/postgresql').sort((a, b) => Number(b) - Number(a));
   return `/usr/lib/postgresql/${newest}/bin`;
 }
 
-/** PostgreSQL refuses to run as root, so root runs it as the user that Debian's package has made. */
+/** PostgreSQL refuses to run as root, so root runs it as the user of Debian's package. */
 export function unprivileged(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const idOf = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
@@ -35,7 +35,7 @@ async function newFolder(): Promise<string> {
   return folder;
 }
 
-/** An empty cluster that each server of a test file copies, which takes a tenth of the time of initdb. */
+/** An empty cluster. Each server of a test file begins as a copy of it. */
 let template: Promise<string> | undefined;
 
 async function makeTemplate(): Promise<string> {
@@ -64,7 +64,7 @@ export class PostgresServer {
     return server;
   }
 
-  /** Starts a copy that follows this server, under the name that synchronous_standby_names uses. */
+  /** Starts a standby of this server. `name`: the name in synchronous_standby_names. */
   async addStandby(name: string, ...settings: string[]): Promise<PostgresServer> {
     const standby = await PostgresServer.create();
     const source = `host=${HOST} port=${this.port} user=postgres application_name=${name}`;
@@ -135,7 +135,7 @@ export class PostgresServer {
     const own = 'local all all trust';
     await writeFile(join(this.data, 'pg_hba.conf'), `${[own, ...lines].join('\n')}\n`);
     await this.query('select pg_reload_conf()');
-    // The postmaster reloads when it gets its signal.
+    // The postmaster reloads its settings when it gets the signal.
     await sleep(300);
   }
 
@@ -150,18 +150,18 @@ export class PostgresServer {
     while ((await this.query('select pg_is_in_recovery() as standby'))[0].standby) await sleep(20);
   }
 
-  /** `SIGQUIT`: what a crash leaves. `SIGKILL`: the postmaster only; its children notice. */
+  /** `SIGQUIT` leaves what a crash leaves. `SIGKILL` ends only the postmaster, and its children notice that. */
   async kill(signal: NodeJS.Signals = 'SIGQUIT'): Promise<void> {
     const { child } = this;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill(signal);
     await ended;
-    // The children hold the shared memory until they have noticed.
+    // The children hold the shared memory until they have noticed the end of the postmaster.
     while ((await this.children()).length > 0) await sleep(20);
   }
 
-  /** Stops all processes of the server where they stand. */
+  /** Pauses all processes of the server. */
   pause = (): Promise<void> => this.signalAll('SIGSTOP');
   resume = (): Promise<void> => this.signalAll('SIGCONT');
 

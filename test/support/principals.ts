@@ -1,4 +1,4 @@
-import { createAccount } from '../../src/api/access/accounts/create-account.js';
+import { createAccount } from '../../src/api/access/accounts/new-account.js';
 import { EventLog } from '../../src/event-log/append/event-log.js';
 import type { Role } from '../../src/kernel/caller.js';
 import { IdSource } from '../../src/kernel/ids.js';

@@ -23,7 +23,7 @@ export interface RunningMain {
   readonly ended: Promise<{ code: number | null; output: string }>;
 }
 
-/** The program as `npm start` runs it, with only the given settings in its environment. */
+/** Runs the program as `npm start` does, with only the given settings in its environment. */
 export function startMain(settings: Record<string, string>, ...args: string[]): RunningMain {
   const child = spawn(process.execPath, [MAIN, ...args], { env: environment({ PORT: '0', ...settings }) });
   const kill = stopAtEnd(async () => void child.kill('SIGKILL'));
@@ -51,7 +51,7 @@ export const logLines = ({ output }: RunningMain): LogLine[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line));
 
-/** The program with arguments, until it ends. */
+/** Runs the program with arguments until it ends. */
 export const spawnMain = (settings: Record<string, string>, ...args: string[]): RunningMain['ended'] =>
   startMain(settings, ...args).ended;
 
@@ -69,7 +69,7 @@ export interface RunningCli {
   readonly ended: Ended;
 }
 
-/** The operator's command, with only the given settings in its environment. */
+/** Starts a command of the operator, with only the given settings in its environment. */
 export function startCli(settings: Record<string, string>, ...args: string[]): RunningCli {
   const child = spawn(process.execPath, [CLI, ...args], { env: environment(settings) });
   const kill = stopAtEnd(async () => void child.kill('SIGKILL'));
@@ -85,15 +85,15 @@ export function startCli(settings: Record<string, string>, ...args: string[]): R
   return { child, stdout: () => stdout, stderr: () => stderr, ended };
 }
 
-/** A command in a process of its own. */
+/** Runs a command in its own process. */
 export const spawnCli = (settings: Record<string, string>, ...args: string[]): Ended =>
   startCli(settings, ...args).ended;
 
-/** A command of which only the output and the exit code matter: a process that has loaded the program runs it. */
+/** Runs a command for its output and exit code only, in a process that has already loaded the program. */
 export const runCli = (settings: Record<string, string>, ...args: string[]): Ended =>
   runCommand(environment(settings), args);
 
-/** The same, with this text as its stdin. */
+/** Runs a command in the same way, with this text as its stdin. */
 export const runCliOn = (stdin: string, settings: Record<string, string>, ...args: string[]): Ended =>
   runCommand(environment(settings), args, stdin);
 

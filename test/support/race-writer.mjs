@@ -1,6 +1,7 @@
 /**
- * A second process in the races of event-log.spec.ts: node race-writer.mjs <database url> <account> <job>, job being
- * `append <stream prefix> <writers> <appends each>` or `race <streams> <rivals>`. Prints the result of each append, as JSON.
+ * A second process in the races of event-log.spec.ts: node race-writer.mjs <database url> <account> <job>. The job is
+ * `append <stream prefix> <writers> <appends each>` or `race <streams> <rivals>`. Prints the result of each append as
+ * JSON.
  */
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';

@@ -4,7 +4,7 @@ import ssh2, { type ParsedKey } from 'ssh2';
 import Protocol from 'ssh2/lib/protocol/Protocol.js';
 import { stopAtEnd } from './leftovers.js';
 
-/** What a test uses of the library's transport as a client. */
+/** The part of the library's transport that a test uses as a client. */
 interface ClientProtocol {
   service(name: string): void;
   authPK(user: string, key: ParsedKey, algorithm: undefined, sign: Sign): void;
@@ -29,7 +29,7 @@ const NAMES = [
   ...['CHANNEL_CLOSE', 'CHANNEL_REQUEST', 'CHANNEL_SUCCESS', 'CHANNEL_FAILURE'],
 ];
 
-/** A client that sends whatever a test likes, in whatever order. It answers nothing by itself. */
+/** A client that sends any messages of a test in any order. It answers nothing by itself. */
 export class RawSshClient {
   readonly received: Received[] = [];
   private readonly protocol: ClientProtocol;
@@ -81,7 +81,7 @@ export class RawSshClient {
     return client;
   }
 
-  /** Asks for the service that logs in. */
+  /** Requests the service ssh-userauth. */
   async begin(): Promise<void> {
     this.protocol.service('ssh-userauth');
     await this.next('SERVICE_ACCEPT');
@@ -93,7 +93,7 @@ export class RawSshClient {
     await this.next('USERAUTH_SUCCESS');
   }
 
-  /** Tries so often to log in with a key that the service does not know. */
+  /** Tries this many times to log in with a key that the service does not know. */
   async refused(keyFile: string, times: number): Promise<void> {
     await this.begin();
     for (let n = 0; n < times; n += 1) {
@@ -104,7 +104,7 @@ export class RawSshClient {
     this.destroy();
   }
 
-  /** Sends a request to log in with a right signature. */
+  /** Sends a request to log in with a valid signature. */
   sign(keyFile: string): void {
     const key = ssh2.utils.parseKey(readFileSync(keyFile)) as ParsedKey;
     this.protocol.authPK('any', key, undefined, (bytes, done) => done(key.sign(bytes) as Buffer));
@@ -137,7 +137,7 @@ export class RawSshClient {
     return Promise.race([new Promise<Received>((found) => this.waiting.push({ name, found })), ended]);
   }
 
-  /** Resolves with true once the connection is over, or with false after this time. */
+  /** Resolves with true once the connection is closed, or with false after this time. */
   async isEndedWithin(ms: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<false>((resolve) => {

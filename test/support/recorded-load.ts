@@ -10,7 +10,7 @@ export interface LoadOptions {
   /** Base URLs of the instances. A writer moves on to the next one after a failure. */
   readonly urls: readonly string[];
   readonly apiKey: string;
-  /** Without it no gateway asks, so `staleYes` stays 0. */
+  /** Without a token no gateway asks, so `staleYes` stays 0. */
   readonly gatewayToken?: string;
   readonly writers?: number;
 }
@@ -23,9 +23,9 @@ export interface LoadReport {
   readonly lost: readonly string[];
   /** Creates that were written twice. */
   readonly twice: readonly string[];
-  /** Yes to a gateway that asked after the deletion of the key was acknowledged. */
+  /** Answers `yes` to a gateway that asked after the deletion of the key was acknowledged. */
   readonly staleYes: readonly string[];
-  /** Answers that the contract does not know, such as a 500. */
+  /** Answers that the contract does not have, such as a 500. */
   readonly unexpected: readonly string[];
   /** Longest time without an acknowledged change. */
   readonly longestPauseMs: number;
@@ -39,7 +39,7 @@ export interface RecordedLoad {
   stop(): Promise<LoadReport>;
 }
 
-/** One create, and what may have become of it. */
+/** One create, and its possible results. */
 interface Expected {
   readonly mark: string;
   readonly publicKey: string;
@@ -145,7 +145,7 @@ export function recordLoad({ urls, apiKey, gatewayToken, writers = 8 }: LoadOpti
       at += 1;
     };
     for (let n = 0; !isStopping; n += 1) {
-      // Back at its own instance: else all might wait at the one that is cut off next.
+      // It goes back to its own instance: else all writers might wait at the instance that is cut off next.
       at = writer;
       await life(urlOf, next, `${run}-${writer}-${n}`);
     }
@@ -191,7 +191,7 @@ interface Listed {
   readonly description: string;
 }
 
-/** What a run has left, by the mark of its create. */
+/** The resources that a run has left, by the marks of their creates. */
 async function listAll(url: string, apiKey: string, run: string): Promise<Map<string, Listed[]>> {
   const found = new Map<string, Listed[]>();
   for (let path: string | null = '/ssh_credentials?limit=100'; path !== null; ) {
@@ -243,7 +243,7 @@ async function send(
   }
 }
 
-/** One row of the table of faults; `FAULT_COLUMNS` is its head. */
+/** One row of the table of faults. `FAULT_COLUMNS` has its columns. */
 export const faultRow = (fault: string, count: number, report: LoadReport): string =>
   `| ${[
     fault,

@@ -9,7 +9,7 @@ export function refusalsOf(service: () => Service) {
     return rows[0].n;
   }
 
-  /** Asserts a refusal in the contract's shape that stored no event. */
+  /** Asserts that a call was refused in the contract's shape, and stored no event. */
   async function expectRefusal(call: () => Promise<Answer>, status: number, code: string, msg: RegExp = /./) {
     const before = await eventCount();
     const answer = await call();

@@ -4,7 +4,7 @@ import type { Scope } from '../../src/event-log/fold/folded-chunks.js';
 import { type Repaired, repair } from '../../src/event-log/fold/repair.js';
 import type { Difference } from '../../src/event-log/fold/row-comparison.js';
 
-/** Repairs the rows of all read models, or of those chosen, and says what it found and wrote. */
+/** Repairs the rows of all read models, or of some. Returns what it found and wrote. */
 export async function repaired(
   database: MaintenanceDatabase,
   chosen: Partial<Scope> = {},

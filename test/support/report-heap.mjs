@@ -1,4 +1,4 @@
-/** Imported by a process under test: on SIGUSR2 it collects its garbage and says how much memory is in use. */
+/** A process under test imports this. On SIGUSR2 it collects its garbage and says how much memory is in use. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 

@@ -6,24 +6,24 @@ import { newPublicKey } from './keys.js';
 import type { TestPrincipal } from './principals.js';
 import type { Service } from './service.js';
 
-/** The service that is walked, and an admin of it. */
+/** The service under test, and an admin of it. */
 export interface Walk {
   readonly service: Service;
   readonly admin: TestPrincipal;
 }
 
 interface Sample {
-  /** A call of this route that works: for the path's `:id`, what to create first; and the body. */
+  /** A call of this route that succeeds: what to create first for the path's `:id`, and the body. */
   readonly on?: keyof typeof MAKERS;
   readonly body?: (walk: Walk) => object | Promise<object>;
   readonly query?: (walk: Walk) => Promise<Record<string, string>>;
   /** What stands for the path's `*`. */
   readonly rest?: string;
-  /** Modules are set before they are read. */
+  /** A call to make first: a module must be set before it can be read. */
   readonly before?: { readonly method: string; readonly body: () => object };
 }
 
-/** A call of a route of a resource, which a caller with an API key may make: the client of an admin makes what the body needs. */
+/** A call that a caller with an API key may make. The client of an admin creates what its body needs. */
 interface ResourceSample extends Omit<Sample, 'body'> {
   readonly body?: (client: ApiClient) => object | Promise<object>;
 }
@@ -66,7 +66,7 @@ const resource = (path: keyof typeof MAKERS, change: () => object): Record<strin
   [`DELETE /${path}/:id`]: { on: path },
 });
 
-/** A part of a resource, under a path of its own. */
+/** A part of a resource with its own path. */
 const part = (on: keyof typeof MAKERS, name: string, body: () => object): Record<string, ResourceSample> => {
   const before = { method: 'PUT', body };
   return {
@@ -95,7 +95,7 @@ async function uploaded({ service, admin }: Walk): Promise<{ readonly id: string
 }
 const fingerprint = async (walk: Walk) => ({ fingerprint: (await uploaded(walk)).fingerprint });
 
-/** The hostport of an edge that names a policy with a rule, and a tunnel group. */
+/** The hostport of a new edge, which names a policy with a rule and a tunnel group. */
 async function listed({ service: { gateway }, admin: { client } }: Walk): Promise<string> {
   const rule = (await client.post('/ip_policy_rules', await MAKERS.ip_policy_rules(client))).body;
   const group = (await client.post('/backends/tunnel_group', MAKERS['backends/tunnel_group']())).body;
@@ -105,12 +105,12 @@ async function listed({ service: { gateway }, admin: { client } }: Walk): Promis
     ip_restriction: { ip_policy_ids: [rule.ip_policy.id] },
   };
   const [hostport] = (await client.post('/edges/tcp', edge)).body.hostports;
-  // With a source the question runs other statements.
+  // A question with a source runs other statements.
   await gateway.get(`/ssh_gateway/edges?${new URLSearchParams({ hostport, source: '192.0.2.7' })}`);
   return hostport;
 }
 
-/** The host of a listed hostport. A gateway for one account asks another statement, which this runs. */
+/** The host of a listed hostport. For a gateway of one account the service runs another statement. */
 async function hostWithPorts(walk: Walk): Promise<string> {
   const hostport = await listed(walk);
   const host = hostport.slice(0, hostport.lastIndexOf(':'));
@@ -163,7 +163,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...edgeModule('traffic_policy'),
 };
 
-/** The key that a walked service must be started with. */
+/** The checkpoint key that the service under test must be started with. */
 export const CHECKPOINTS = { checkpointKeys: new KeyHistory(newCheckpointKey('walked.example')) };
 
 /** Waits until the log has a checkpoint. */
@@ -191,7 +191,7 @@ const asSamples = (samples: Record<string, ResourceSample>): Record<string, Samp
     ]),
   );
 
-/** A call of every route that works. `routes.spec.ts` fails if a route is missing here. */
+/** A successful call of every route. `routes.spec.ts` fails if a route is missing here. */
 export const SAMPLES: Record<string, Sample> = {
   ...GATEWAY_SAMPLES,
   'GET /bind_decisions': {},

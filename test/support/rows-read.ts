@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 
-/** What `count` counts as n. PostgreSQL counts what a connection read when it ends, which is after its client has ended. */
+/** Runs the query `count` and returns n, after all other connections have ended: only then are their reads counted. */
 export async function readOnceAlone(sql: pg.Client, count: string): Promise<number> {
   const others = `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
   while ((await sql.query(others)).rowCount !== 0) await sleep(10);
-  // What `sql` itself has read is counted up to a second later.
+  // PostgreSQL counts the reads of `sql` itself up to a second later.
   await sql.query('select pg_stat_force_next_flush()');
   return (await sql.query<{ n: number }>(count)).rows[0]?.n ?? Number.NaN;
 }

@@ -13,7 +13,7 @@ const APPLICATION = 'ssh:';
 const POINT_BYTES = { ed25519: 32, p256: 65 };
 const sha256 = (bytes: string | Buffer): Buffer => createHash('sha256').update(bytes).digest();
 
-/** What a token signs besides the message. */
+/** The data that a token signs in addition to the message. */
 export interface Circumstances {
   readonly application?: string;
   /** 1: a person touched it. */
@@ -21,7 +21,7 @@ export interface Circumstances {
   readonly counter?: number;
 }
 
-/** A FIDO key, which signs as its token does (OpenSSH, PROTOCOL.u2f). */
+/** A FIDO key that signs as a token does (OpenSSH, PROTOCOL.u2f). */
 export class SecurityKey {
   private readonly privateKey: KeyObject;
   readonly blob: Buffer;
@@ -41,7 +41,7 @@ export class SecurityKey {
     return `${this.type} ${this.blob.toString('base64')} token`;
   }
 
-  /** The signature in the form of SSH, with its type. */
+  /** The signature in SSH format, with its type. */
   sign(message: Buffer, circumstances: Circumstances = {}): Buffer {
     const { signature, end } = this.signParts(message, circumstances);
     return Buffer.concat([text(this.type), text(signature), end]);
@@ -56,7 +56,7 @@ export class SecurityKey {
   }
 }
 
-/** A positive number in its shortest form. */
+/** A positive number in the shortest SSH form. */
 function mpint(digits: Buffer): Buffer {
   const shortest = digits.subarray(digits.findIndex((digit) => digit !== 0));
   return text((shortest[0] ?? 0) < 0x80 ? shortest : Buffer.concat([byte(0), shortest]));
@@ -66,7 +66,7 @@ const IDENTITIES = { asked: 11, answer: 12 };
 const SIGN = { asked: 13, answer: 14 };
 const FAILURE = 5;
 
-/** An agent of SSH that has this key only. `makeSignature`: what it answers to a request for a signature. */
+/** An SSH agent that has only this key. `makeSignature`: its answer to a request for a signature. */
 export async function startAgent(
   key: SecurityKey,
   makeSignature = (message: Buffer): Buffer => key.sign(message),

@@ -24,7 +24,7 @@ export const cloneDatabase = (from?: TestDatabase): Promise<TestDatabase> =>
     `template ${from === undefined ? 'template_tas' : new URL(from.url).pathname.slice(1)} strategy file_copy`,
   );
 
-/** A database without tables, with further options of `create database`. */
+/** A database without tables. `options`: further options of `create database`. */
 export async function emptyDatabase(options = ''): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   const server = serverUrl();
@@ -46,7 +46,7 @@ export interface Service {
 export const ADMIN_KEY = 'test-admin-key-0123456789';
 
 export const GATEWAY_TOKEN = 'test-gateway-token-0123456789';
-/** The setting that makes a service answer gateways. */
+/** The setting that lets a service answer gateways. */
 export const GATEWAY = { gatewayTokens: [{ token: GATEWAY_TOKEN }] };
 
 export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}): Config => ({
@@ -54,7 +54,7 @@ export const testConfig = (databaseUrl: string, settings: Partial<Config> = {}):
   ...settings,
 });
 
-/** Another instance of the service on the same database, which costs half of one with a database of its own. */
+/** Another instance of the service on the same database. */
 export async function startCopy(
   service: Pick<Service, 'databaseUrl'>,
   settings: Partial<Config> = {},

@@ -1,6 +1,6 @@
 import { runInThisContext } from 'node:vm';
 
-// The service runs outside of the realm of a test file: its clock is the one that a test sets, its errors are RangeErrors.
+// The service runs outside of the realm of a test file. So both share the clock, which a test may set, and RangeError.
 for (const name of ['Date', 'Error', 'RangeError', 'SyntaxError', 'TypeError']) {
   Object.defineProperty(globalThis, name, { value: runInThisContext(name), configurable: true, writable: true });
 }

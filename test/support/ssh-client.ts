@@ -28,12 +28,12 @@ export interface Login {
   readonly isOpen: boolean;
   /** Output of `ssh -v` so far. */
   readonly output: () => string;
-  /** It says nothing more, as if its machine were gone. */
+  /** Makes ssh silent, as if its machine were gone. */
   readonly freeze: () => void;
   readonly close: () => Promise<void>;
 }
 
-/** Keeps out the configuration, keys and agent of the machine and the user. */
+/** Options that ignore the configuration, keys and agent of the machine and the user. */
 const OPTIONS = [
   ...['-F', 'none', '-v'],
   ...['IdentitiesOnly=yes', 'IdentityAgent=none', 'BatchMode=yes', 'ExitOnForwardFailure=yes'].flatMap((o) => [
@@ -116,14 +116,14 @@ export async function runSsh(port: number, key: KeyPair, options: readonly strin
   return { code: code as number | null, stderr };
 }
 
-/** Asks the master of a login that was opened with `-M -S socket`. Returns what ssh printed. */
+/** Sends a command to the master of a login, which was opened with `-M -S socket`. Returns what ssh printed. */
 export async function askMaster(socket: string, ...args: readonly string[]): Promise<string> {
   const { output, ended } = throughMaster(socket, args);
   await ended;
   return output();
 }
 
-/** A session with a terminal in the connection of the master. Its close leaves the master. */
+/** A session with a terminal in the connection of the master. The master stays when the session closes. */
 export function openSession(socket: string): Pick<Login, 'output' | 'close'> {
   return throughMaster(socket, ['-tt']);
 }

@@ -1,4 +1,4 @@
-/** Fields of SSH messages (RFC 4251, 5), put together to whole ones. */
+/** Builds SSH messages from their fields (RFC 4251, 5). */
 export const byte = (value: number): Buffer => Buffer.from([value]);
 const flag = (value: boolean): Buffer => byte(value ? 1 : 0);
 export const uint32 = (value: number): Buffer => {
@@ -16,7 +16,7 @@ const KEY = Buffer.concat([text('ssh-ed25519'), text(Buffer.alloc(32, 7))]);
 const request = (user: string, method: string, ...fields: readonly Buffer[]): Buffer =>
   message(50, text(user), text('ssh-connection'), text(method), ...fields);
 
-/** RFC 4252. */
+/** Messages of RFC 4252. */
 export const AUTHENTICATION = {
   none: (): Buffer => request('any', 'none'),
   password: (): Buffer => request('any', 'password', flag(false), text('secret')),
@@ -44,7 +44,7 @@ export const AUTHENTICATION = {
   infoResponseOfMany: (): Buffer => message(61, uint32(0xffffffff)),
 };
 
-/** RFC 4253. */
+/** Messages of RFC 4253. */
 export const TRANSPORT = {
   disconnect: (): Buffer => message(1, uint32(11), text('bye'), text('')),
   ignore: (): Buffer => message(2, text('x')),
@@ -121,7 +121,7 @@ const TYPED = [
   ['no-such-request', text('x')],
 ] as const;
 
-/** RFC 4254, with and without a reply. */
+/** Messages of RFC 4254. */
 export const CONNECTION: Readonly<Record<string, () => Buffer>> = {
   ...Object.fromEntries(
     [true, false].flatMap((wantsReply) => {

@@ -7,13 +7,13 @@ mkdir "$SCRATCH/etc"
 cp -a /etc/. "$SCRATCH/etc"
 mount --bind "$SCRATCH/etc" /etc
 mount -t tmpfs -o mode=755 tmpfs /run
-# useradd writes there.
+# useradd writes to it.
 mount -t tmpfs -o mode=755 tmpfs /var/log
 
 printf '%s\n' "$HOSTS" >> /etc/hosts
 eval "$(cat)"
 
-# A journal of its own, for which /dev/log must be. Its new lines go to stdout.
+# Starts a journal of its own, which needs /dev/log. Its new lines go to stdout.
 if [ "$JOURNAL" = true ]; then
   mkdir -p "$SCRATCH"/dev/pts
   cp -a /dev/{null,zero,full,random,urandom,tty} "$SCRATCH/dev/"

@@ -13,7 +13,7 @@ import { demandNamespaces } from './machine.js';
 const run = promisify(execFile);
 const REPOSITORY = new URL('../../', import.meta.url).pathname;
 const SCRIPT = new URL('sshd-gateway.sh', import.meta.url).pathname;
-/** Without a network namespace: the tunnels of this sshd are on this machine's loopback addresses. */
+/** The namespaces of sshd. It has no network namespace: its tunnels are on the loopback addresses of this machine. */
 const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
 
 const LOG_PATIENCE_MS = 10_000;
@@ -23,7 +23,9 @@ export interface SshdGateway {
   /** Resolves once sshd has logged this text. */
   readonly logged: (text: string) => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** Runs commands beside sshd until `end`, which ends their last program by SIGTERM and resolves with its exit code. */
+  /**
+   * Runs commands beside sshd until `end`, which ends their last program by SIGTERM and resolves with its exit code.
+   */
   readonly run: (commands: string) => Promise<RunningCommands>;
 }
 
@@ -43,7 +45,7 @@ export interface GatewaySettings {
   readonly hasJournal?: boolean;
 }
 
-/** Stock sshd with its own /etc, set up by the commands of docs/sshd-gateway.md from the files in docs/sshd-gateway. */
+/** Stock sshd with its own /etc. The commands of docs/sshd-gateway.md set it up from the files in docs/sshd-gateway. */
 export async function startSshdGateway({
   service,
   token,
@@ -66,7 +68,7 @@ export async function startSshdGateway({
   const child = spawn('unshare', [...NAMESPACES, 'bash', SCRIPT], { cwd: REPOSITORY, env });
   const ended = once(child, 'close');
   const stop = stopAtEnd(async () => {
-    // Ends every process of the namespace, also those of clients that are logged in.
+    // Ends every process of the namespace, also for clients that are logged in.
     child.kill('SIGKILL');
     await ended;
     await rmdir(scratch);
@@ -93,7 +95,7 @@ export async function startSshdGateway({
 async function runInNamespaces(unshare: string, commands: string): Promise<RunningCommands> {
   const first = (await readFile(`/proc/${unshare}/task/${unshare}/children`, 'utf8')).trim();
   const enter = ['--target', first, '--mount', '--pid'];
-  // nsenter forwards no signals.
+  // nsenter does not forward signals.
   const child = spawn('nsenter', [...enter, 'sh', '-c', `echo $$; cd ${REPOSITORY}; ${commands}`], {
     env: process.env,
   });

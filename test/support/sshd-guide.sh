@@ -3,7 +3,7 @@ cat > /etc/hosts <<END
 127.0.0.1 localhost gateway.example.com
 127.0.1.2 app.example.com
 END
-# ssh reads known_hosts there.
+# ssh reads known_hosts in this folder.
 mount -t tmpfs -o mode=700 tmpfs ~
 mkdir -m 700 ~/.ssh
 

@@ -18,14 +18,14 @@ export function useStarts(): void {
   });
   afterEach(async () => {
     for (const main of started) if (main.child.exitCode === null) await stopMain(main);
-    // A server whose service was killed ends a moment later.
+    // If a service was killed, its server ends a moment later.
     await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
 }
 
 export const dataDir = (): string => join(folder, 'data');
 
-/** The program, with its data in the test's folder. */
+/** Starts the program with its data in the test's folder. */
 export function start(settings: Record<string, string> = {}): RunningMain {
   const main = startMain({ DATA_DIR: dataDir(), ...settings });
   started.push(main);

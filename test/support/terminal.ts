@@ -14,9 +14,9 @@ interface Place {
 const END = '\x1e';
 const SHELL = ['bash', '-euo', 'pipefail'] as const;
 const START_PATIENCE_MS = 300_000;
-/** More than any block takes. A command that waits for ever is told by its place. */
+/** Longer than any block takes. After this time the error names the block that waits. */
 const PATIENCE_MS = 300_000;
-/** For what a shell that ended had printed. */
+/** How long to wait for the last output of a shell that has ended. */
 const OUTPUT_PATIENCE_MS = 100;
 
 /** A shell that keeps its variables from block to block. A command that fails ends it, and rejects `run`. */
@@ -36,7 +36,7 @@ export class Terminal {
       this.errors += text;
     });
     child.stdin.on('error', () => undefined);
-    // Not its close: a program that it left in the background keeps its output open.
+    // Not on close: a program that the shell left in the background keeps its output open.
     child.on('exit', () => {
       this.hasEnded = true;
     });
@@ -56,7 +56,7 @@ export class Terminal {
   async run(commands: string, place = commands): Promise<string> {
     this.output = '';
     this.errors = '';
-    // The shell reads its commands from stdin, where no command may take them.
+    // The shell reads its commands from stdin, so no command may read stdin.
     this.child.stdin.write(`{\n${commands}\n} < /dev/null\nprintf '${END}'\n`);
     const deadline = Date.now() + PATIENCE_MS;
     while (!this.output.includes(END)) {
@@ -70,7 +70,7 @@ export class Terminal {
     return this.output.slice(0, this.output.indexOf(END));
   }
 
-  /** Those that run in it. */
+  /** The processes of the terminal. */
   private async processes(): Promise<string> {
     const { stdout } = await promisify(execFile)('ps', ['-o', 'pid,etime,args', '-g', String(this.child.pid)]);
     return stdout;
@@ -86,7 +86,10 @@ export class Terminal {
   }
 }
 
-/** The first line of `output` that is not among the printed lines, in their order. In it … is any text. */
+/**
+ * The first line of `output` that is missing in the printed lines, which must have the same order. … stands for any
+ * text.
+ */
 function missingLine(output: string, printed: string): string | undefined {
   const lines = printed.split('\n');
   return output
@@ -108,12 +111,12 @@ export interface Foreground {
   readonly interrupt: () => Promise<void>;
 }
 
-/** What the Ctrl-C key sends. */
+/** The character that Ctrl-C sends. */
 const CTRL_C = '\x03';
 
-/** Commands that run until Ctrl-C, in a terminal of their own. Resolves when they have printed `ready`. */
+/** Starts commands that run until Ctrl-C, in their own terminal. Resolves when they have printed `ready`. */
 export async function startInForeground(commands: string, ready: string, { cwd, env }: Place): Promise<Foreground> {
-  // script(1) makes the terminal. It ends the line of a command with a carriage return as well.
+  // script(1) makes the terminal. It also ends the line of a command with a carriage return.
   const child = spawn('script', ['-qefc', `set -euo pipefail\n${commands}`, '/dev/null'], {
     cwd,
     env: { ...env, SHELL: '/bin/bash' },
@@ -139,14 +142,14 @@ export async function startInForeground(commands: string, ready: string, { cwd, 
   return { output: () => printed, interrupt };
 }
 
-/** Also of a shell that has ended: what it left in the background goes on. */
+/** Also works for a shell that has ended, since programs that it left in the background go on. */
 async function endGroup(child: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): Promise<void> {
   if (child.pid === undefined) return;
   const closed = child.stdout.closed && child.stderr.closed ? undefined : once(child, 'close');
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // No process of the group is left.
+    // The group has no process any more.
   }
   await closed;
 }

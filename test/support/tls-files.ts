@@ -11,7 +11,7 @@ export interface TlsFiles {
   readonly client: { readonly cert: string; readonly key: string };
 }
 
-/** `names` as openssl writes them, for example DNS:localhost. `owner`: the user who may read the server's key. */
+/** `names`: in the form of openssl, for example DNS:localhost. `owner`: the user who may read the server's key. */
 export function makeTlsFiles(names: string, role: string, owner: { uid?: number; gid?: number }): TlsFiles {
   const folder = mkdtempSync(join(tmpdir(), 'tas-tls-'));
   stopAtEnd(async () => rmSync(folder, { recursive: true, force: true }));

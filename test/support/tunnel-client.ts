@@ -8,7 +8,7 @@ export class TunnelClient {
   private constructor(readonly client: ssh2.Client) {}
 
   static async logIn(port: number, keyFile: string, target: number, localAddress = '127.0.0.1'): Promise<TunnelClient> {
-    // The library can tell of one failure more than once.
+    // The library can report a failure more than once.
     const client = new ssh2.Client().on('error', () => undefined);
     stopAtEnd(async () => void client.destroy());
     client.on('tcp connection', (_, accept) => {

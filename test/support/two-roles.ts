@@ -24,7 +24,7 @@ export async function makeTwoRoles(superuser: string): Promise<TwoRoles> {
   };
   const asSuperuser = async (url: string, ...statements: string[]) => {
     const client = new pg.Client(url);
-    // At the end of a file the server may stop at the same moment. The statement is rejected then.
+    // At the end of a file the server may stop at the same moment, and reject the statement.
     client.on('error', () => undefined);
     await client.connect();
     try {
@@ -55,7 +55,7 @@ export async function makeTwoRoles(superuser: string): Promise<TwoRoles> {
   };
 }
 
-/** An instance that answers gateways too, with these two URLs in its settings. */
+/** An instance that also answers gateways, with these two URLs in its settings. */
 export async function startAs(databaseUrl: string, migrationDatabaseUrl?: string): Promise<Service> {
   return startCopy({ databaseUrl }, { ...GATEWAY, ...CHECKPOINTS, migrationDatabaseUrl });
 }

@@ -39,7 +39,7 @@ export class CloudEvents {
   }
 
   /**
-   * The event on one line, the same whoever reads it and wherever. Attributes that CloudEvents does not define are
+   * The event on one line, the same for every reader and at every host. Attributes that CloudEvents does not define are
    * extension attributes. `data` is the text of the log, without hidden fields.
    */
   lineOf(event: RecordedEvent): string {
@@ -68,7 +68,7 @@ export class CloudEvents {
   }
 
   private visibleData(event: RecordedEvent): string {
-    // Also if it is shown as it is: a text that is not JSON would make the whole page unreadable.
+    // The data is parsed even if it is shown as it is: a text that is not JSON would make the whole page unreadable.
     const data = parseData(event);
     const hidden = this.hiddenFields.get(event.type) ?? [];
     if (hidden.length === 0) return event.data;

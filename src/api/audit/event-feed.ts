@@ -1,13 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AuditReads, type Connections, type Reader } from '../../database/index.js';
-import {
-  type EventFilter,
-  FULL_PAGE,
-  LogPages,
-  LogPositions,
-  type PageSize,
-  type Span,
-} from '../../event-log/index.js';
+import { type EventFilter, LogPages, LogPositions, type PageSize, type Span } from '../../event-log/index.js';
 import { CloudEvents, type FeedEvent } from './cloud-events.js';
 import type { FeedRequest } from './feed-request.js';
 import { lostTail } from './lost-tail.js';
@@ -38,7 +31,7 @@ export class EventFeed {
   firstPage(reader: Reader, request: FeedRequest, limit: number): Promise<FeedPage & { readonly upTo: number }> {
     return this.auditReads.run(reader, async (connections) => {
       const selection = await this.selectionOf(reader, request, 'future');
-      const page = await this.pageOf(connections, selection, { ...FULL_PAGE, events: limit });
+      const page = await this.pageOf(connections, selection, { events: limit });
       return { ...page, upTo: selection.span.upTo };
     });
   }
@@ -59,7 +52,7 @@ export class EventFeed {
   }
 
   /** The next page of a stream. It may be empty, if no event of the span matches. */
-  nextPage(selection: FeedSelection, signal: AbortSignal, size = FULL_PAGE): Promise<FeedPage> {
+  nextPage(selection: FeedSelection, signal: AbortSignal, size: Partial<PageSize> = {}): Promise<FeedPage> {
     const reader = { accountId: selection.accountId, signal };
     return this.auditReads.runAdmitted(reader, (connections) => this.pageOf(connections, selection, size));
   }
@@ -85,7 +78,7 @@ export class EventFeed {
   private async pageOf(
     connections: Connections,
     { accountId, span, filter }: FeedSelection,
-    size: PageSize,
+    size: Partial<PageSize>,
   ): Promise<FeedPage> {
     if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
     const { events, scannedTo } = await new LogPages(connections).page(accountId, span, filter, size);

@@ -16,7 +16,7 @@ export function feedFormatOf(accept = '*/*'): FeedFormat {
     const ranges = [format, format.replace(/\/.*/, '/*'), '*/*'];
     return ranges.map((range) => qualities.get(range)).find((quality) => quality !== undefined) ?? 0;
   };
-  // Of equal quality: a type that is named comes before one that only a wildcard meets.
+  // If qualities are equal, a type that is named comes before a type that only a wildcard matches.
   const rankOf = (format: FeedFormat): number => qualityOf(format) + (qualities.has(format) ? 0.0001 : 0);
   const [best] = [...FEED_FORMATS].sort((a, b) => rankOf(b) - rankOf(a));
   return best !== undefined && qualityOf(best) > 0 ? best : 'application/json';

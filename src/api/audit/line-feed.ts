@@ -60,7 +60,10 @@ export class LineFeed {
     }
   }
 
-  /** Chunks of lines. The last line may be the problem that an event cannot be read. It reads the next chunk while the reader takes the last one. */
+  /**
+   * Chunks of lines. The last line may be the problem that an event cannot be read. It reads the next chunk while the
+   * reader takes the last one.
+   */
   private async *lines(selection: FeedSelection, limit: number, signal: AbortSignal): AsyncGenerator<string> {
     let left = limit;
     const read = (after: number): Promise<FeedPage> => {

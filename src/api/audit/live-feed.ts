@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
 import { LogHeads } from '../../event-log/index.js';
 import { EventFeed, type FeedSelection } from './event-feed.js';
-import { farewellOf, lostTail } from './lost-tail.js';
+import { lastMessageOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
 
@@ -98,14 +98,14 @@ export class LiveFeed implements OnModuleDestroy {
       let text = '';
       if (position < head) {
         const page = await this.shared({ ...selection, span: { after: position, upTo: head } }).catch((error) => {
-          // A stop ends the read of a page, which is no error of the stream.
+          // A stop ends the read of a page, which is not an error of the stream.
           if (!signal.aborted) throw error;
         });
         if (page === undefined) return;
         [position, text] = [page.scannedTo, page.text];
       } else {
         head = await this.heads.beyond(selection.accountId, position, this.timings.authorizationCheckMs, signal);
-        if (head < position) return yield farewellOf(lostTail(position, head));
+        if (head < position) return yield lastMessageOf(lostTail(position, head));
       }
       // The heartbeat has an id, so that a client that reconnects need not search the skipped positions again.
       if (text === '' && Date.now() - sentAt >= this.timings.heartbeatMs) text = `: nothing new\nid: ${position}\n\n`;

@@ -9,7 +9,7 @@ export const lostTail = (after: number, head: number): Problem =>
   );
 
 /** The last message of a stream whose reader is ahead of the log. It has no id, so the reader's position stays. */
-export function farewellOf({ problem, code, status, message }: Problem): string {
+export function lastMessageOf({ problem, code, status, message }: Problem): string {
   const data = { error_code: code, status_code: status, msg: message };
   return `event: ${problem}\ndata: ${JSON.stringify(data)}\n\n`;
 }

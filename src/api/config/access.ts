@@ -24,7 +24,7 @@ export const ACCESS = {
   bootstrapApiKey: {
     name: 'BOOTSTRAP_API_KEY',
     about:
-      "API key of the first account's admin, 16-255 printable ASCII characters. It takes effect only until this account has had a key. See [The first key](operating.md#the-first-key).",
+      'API key of the first admin, 16-255 printable ASCII characters. It counts until the first account has had a key. See [The first key](operating.md#the-first-key).',
     fallbackText: 'a random key, printed once, or none',
     example: 'the output of: openssl rand -hex 24',
     fallback: undefined,
@@ -41,7 +41,7 @@ export const ACCESS = {
   authFailuresPerMinute: {
     name: 'AUTH_FAILURES_PER_MINUTE',
     about:
-      'Failed authentications of one address (IPv6: of one /64) that are answered 401; further ones are 429 until the minute is over, while valid keys work. 0: no limit.',
+      'Failed authentications a minute from one address (or IPv6 /64) that get 401; further ones get 429. Valid keys still work. 0: no limit.',
     example: '100',
     fallback: 100,
     parse: integer(0, 1_000_000),
@@ -50,14 +50,14 @@ export const ACCESS = {
   keyRequestsPerMinute: {
     name: 'KEY_REQUESTS_PER_MINUTE',
     about:
-      'Requests of one API key, or of one user with a token, in a minute; further ones are 429. 0: no limit. See [Limits of requests](#limits-of-requests).',
+      'Maximum requests a minute with one API key, or of one user with a token. 0: no limit. See [Limits of requests](#limits-of-requests).',
     example: '600',
     fallback: 0,
     parse: integer(0, 100_000_000),
   },
   accountRequestsPerMinute: {
     name: 'ACCOUNT_REQUESTS_PER_MINUTE',
-    about: 'The same for all requests of one account.',
+    about: 'Maximum requests a minute of one account. 0: no limit.',
     example: '6000',
     fallback: 0,
     parse: integer(0, 100_000_000),
@@ -75,7 +75,7 @@ export const ACCESS = {
   corsOrigins: {
     name: 'CORS_ORIGINS',
     about:
-      'Origins whose pages may call from a browser, comma-separated (`https://console.example.com`), or `*` for any. Cookies play no part: keys travel in `Authorization`.',
+      'Origins whose pages may call the service from a browser, comma-separated (`https://console.example.com`), or `*` for any. The service uses no cookies.',
     example: 'https://console.example.com',
     fallback: [],
     parse: parseOrigins,
@@ -83,14 +83,14 @@ export const ACCESS = {
   oidcIssuer: {
     name: 'OIDC_ISSUER',
     about:
-      'OpenID Connect issuer whose tokens are accepted beside API keys, exactly as its tokens name it (`iss`). `https`, or `http` on loopback. See [oidc.md](oidc.md).',
+      'OpenID Connect issuer whose tokens are accepted, exactly as they name it (`iss`): `https`, or `http` on loopback. See [oidc.md](oidc.md).',
     example: 'https://login.example.com',
     fallback: undefined,
     parse: parseIssuer,
   },
   oidcAudience: {
     name: 'OIDC_AUDIENCE',
-    about: 'What the tokens must name as their audience (`aud`). Set it together with `OIDC_ISSUER`.',
+    about: 'Audience that the tokens must name (`aud`). Set it together with `OIDC_ISSUER`.',
     example: 'tunnel-access',
     fallback: undefined,
     parse: text,
@@ -105,14 +105,14 @@ export const ACCESS = {
   oidcRoleClaim: {
     name: 'OIDC_ROLE_CLAIM',
     about:
-      'Claim that says who is an admin or auditor, a text or a list of texts; absent: the role that is stored here.',
+      'Claim that says who is an admin or auditor: a text or a list of texts. Without it the role that is stored here counts.',
     example: 'groups',
     fallback: undefined,
     parse: text,
   },
   oidcAdminValue: {
     name: 'OIDC_ADMIN_VALUE',
-    about: 'The text in that claim that makes an admin.',
+    about: 'Text in that claim that makes the user an admin.',
     example: 'admin',
     fallback: 'admin',
     parse: text,
@@ -120,7 +120,7 @@ export const ACCESS = {
   // None by default: a claim that holds this text by chance would open the log.
   oidcAuditorValue: {
     name: 'OIDC_AUDITOR_VALUE',
-    about: 'The text in that claim that makes an auditor; absent: the issuer names no auditors.',
+    about: 'Text in that claim that makes the user an auditor. Without it the issuer names no auditors.',
     example: 'auditor',
     fallback: undefined,
     parse: text,
@@ -135,7 +135,7 @@ export const ACCESS = {
   },
   oidcCreateUsers: {
     name: 'OIDC_CREATE_USERS',
-    about: 'Create a user, as a member, if the email address of a token has no user.',
+    about: '`true`: if no user has the email address of a token, the service creates a member.',
     example: 'true',
     fallback: false,
     parse: flag,

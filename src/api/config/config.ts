@@ -4,7 +4,7 @@ import { UsageError } from '../../kernel/operator-error.js';
 import { redacted } from '../service-log/redaction.js';
 import { ACCESS, type AccessSettings } from './access.js';
 import { DATABASE, type DatabaseSettings } from './database.js';
-import { GATEWAY, type GatewayProcessSettings } from './gateway.js';
+import { GATEWAY, type GatewayProcessSettings } from './gateway-process.js';
 import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './keys-and-gateways.js';
 import { LISTENING, type ListeningSettings } from './listening.js';
 import { OPERATION, type OperationSettings } from './operation.js';
@@ -14,9 +14,14 @@ import type { Setting, SettingsOf } from './setting.js';
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
  * that needs settings declares them itself.
  */
-interface Given extends ListeningSettings, DatabaseSettings, AccessSettings, KeyAndGatewaySettings, OperationSettings {}
+interface Settings
+  extends ListeningSettings,
+    DatabaseSettings,
+    AccessSettings,
+    KeyAndGatewaySettings,
+    OperationSettings {}
 
-export interface Config extends Given {
+export interface Config extends Settings {
   /** Whether a start may make an embedded database: in production DATA_DIR must say where. */
   readonly mayMakeDatabase: boolean;
 }
@@ -36,7 +41,7 @@ const SETTINGS = {
   ...ACCESS,
   ...KEYS_AND_GATEWAYS,
   ...OPERATION,
-} satisfies SettingsOf<Given>;
+} satisfies SettingsOf<Settings>;
 
 function explain(setting: Setting<unknown>, value: string, error: unknown): string {
   const quotedValue = setting.isSecret === true ? '' : ` '${redacted(value)}'`;
@@ -46,7 +51,7 @@ function explain(setting: Setting<unknown>, value: string, error: unknown): stri
 /** The table of docs/settings.md: a row of Markdown for each setting. */
 export const settingsTable = (): string => tableOf(SETTINGS);
 
-/** The same for those of `tunnel-access gateway`, in docs/own-gateway.md. */
+/** The same for the settings of `tunnel-access gateway`, in docs/own-gateway.md. */
 export const gatewaySettingsTable = (): string => tableOf(GATEWAY);
 
 const tableOf = (settings: object): string =>
@@ -63,7 +68,7 @@ export const bootstrapKeyOf = (config: Pick<Config, 'bootstrapApiKey' | 'bootstr
   config.bootstrapApiKey ?? config.bootstrapApiKeyFile;
 
 const KNOWN = new Set([SETTINGS, GATEWAY].flatMap((settings) => Object.values(settings).map(({ name }) => name)));
-/** Near a shorter name there are others: `HOME` is no `HOST`, and `PGPORT` no `PORT`. */
+/** A shorter name is near to other variables: `HOME` is not `HOST`, and `PGPORT` is not `PORT`. */
 const MIN_LENGTH_FOR_TWO = 6;
 
 function isNear(name: string, known: string): boolean {
@@ -71,12 +76,12 @@ function isNear(name: string, known: string): boolean {
   return Math.abs(known.length - name.length) <= max && editDistance(name, known) <= max;
 }
 
-/** A sentence for each variable that is no setting and has a name within two letters of one. */
+/** A sentence for each variable that is not a setting and has a name within two letters of one. */
 export function misspelledIn(environment: NodeJS.ProcessEnv): readonly string[] {
   const others = Object.keys(environment).filter((name) => !KNOWN.has(name));
   return others.flatMap((name) => {
     const near = [...KNOWN].find((known) => isNear(name, known));
-    return near === undefined ? [] : [`the variable ${name} is no setting: is ${near} meant?`];
+    return near === undefined ? [] : [`the variable ${name} is not a setting: is ${near} meant?`];
   });
 }
 
@@ -86,7 +91,7 @@ export const isSetting = (name: string): boolean => KNOWN.has(name);
 /** Reads all settings and reports all problems at once. An empty variable counts as absent. */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const isSet = (key: keyof typeof SETTINGS): boolean => !['', undefined].includes(environment[SETTINGS[key].name]);
-  const given = readSettings<Given>(SETTINGS, environment, (all) => [
+  const given = readSettings<Settings>(SETTINGS, environment, (all) => [
     ...retiredIn(environment),
     ...contradictionsIn(all),
   ]);
@@ -119,24 +124,24 @@ function readSettings<Values extends object>(
   return Object.freeze(values);
 }
 
-/** Settings under their names of before. */
+/** Renamed settings, under their old names. */
 const RENAMED = {
   DEAR_READ_CONNECTIONS: DATABASE.auditReadConnections.name,
   DEAR_READ_TIMEOUT_MS: DATABASE.auditReadTimeoutMs.name,
 };
 
-/** Settings of before that would be passed over in silence, each with the way out. */
+/** A problem for each setting of earlier versions that would be ignored silently. It says the way out. */
 function retiredIn(environment: NodeJS.ProcessEnv): string[] {
   const { WORKERS = '1', REPLICA_DATABASE_URL = '' } = environment;
   const workers =
-    'WORKERS is no setting any more: one start is one process. Start several instances behind a proxy (docs/operating.md)';
+    'WORKERS is no longer a setting: one start is one process. Start several instances behind a proxy (docs/operating.md)';
   const replica =
-    'REPLICA_DATABASE_URL is no setting any more: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)';
+    'REPLICA_DATABASE_URL is no longer a setting: the primary answers every read. Take it out; standbys are for failover (docs/failover.md)';
   return [
     ...(['', '1'].includes(WORKERS) ? [] : [workers]),
     ...(REPLICA_DATABASE_URL === '' ? [] : [replica]),
     ...Object.entries(RENAMED).flatMap(([before, now]) =>
-      ['', undefined].includes(environment[before]) ? [] : [`${before} is no setting any more: its name is ${now}`],
+      ['', undefined].includes(environment[before]) ? [] : [`${before} is no longer a setting: its name is ${now}`],
     ),
   ];
 }
@@ -145,7 +150,7 @@ function retiredIn(environment: NodeJS.ProcessEnv): string[] {
  * Problems of settings that are each valid but contradict each other. An issuer needs an audience: without one, a token
  * that the issuer made for another program would give access here.
  */
-function contradictionsIn(all: Given): string[] {
+function contradictionsIn(all: Settings): string[] {
   const { oidcIssuer, oidcAudience, metricsAddress, port, ...config } = all;
   const { bootstrapApiKey, bootstrapApiKeyFile, metricsToken } = config;
   const gatewayTokens = config.gatewayTokens.map(({ token }) => token);

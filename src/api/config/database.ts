@@ -25,7 +25,7 @@ export const DATABASE = {
   migrationDatabaseUrl: {
     name: 'MIGRATION_DATABASE_URL',
     about:
-      'The same database with the role that owns its tables: migrations, repairs and restores run as this role, and the role of `DATABASE_URL` gets the rights of the service only. See [database.md](database.md#roles).',
+      'The same database, with the role that owns its tables. Migrations, repairs and imports run as this role. See [database.md](database.md#roles).',
     fallbackText: 'the role of `DATABASE_URL` owns the tables',
     example: 'postgres://owner:password@db.example.com:5432/tunnel_access',
     fallback: undefined,
@@ -42,7 +42,7 @@ export const DATABASE = {
   },
   databasePoolSize: {
     name: 'DATABASE_POOL_SIZE',
-    about: 'Maximum connections to the database for writes, reads of the current state and gateways.',
+    about: 'Maximum database connections for changes, reads of the current state and questions of gateways.',
     example: '10',
     fallback: 10,
     parse: integer(2, 1000),
@@ -51,21 +51,21 @@ export const DATABASE = {
   auditReadConnections: {
     name: 'AUDIT_READ_CONNECTIONS',
     about:
-      'Further connections, for audit reads: `/events`, histories, `as_of` and `/bind_decisions`. An account has at most half of them.',
+      'Maximum further connections for audit reads: `/events`, histories, `as_of` and `/bind_decisions`. One account gets at most half of them.',
     example: '4',
     fallback: 4,
     parse: integer(2, 100),
   },
   auditReadTimeoutMs: {
     name: 'AUDIT_READ_TIMEOUT_MS',
-    about: 'Time after which an audit read is answered 503, and ended in the database.',
+    about: 'After this time the service ends an audit read, and answers 503.',
     example: '10000',
     fallback: 10_000,
     parse: integer(100, 600_000),
   },
   appendQueueLimit: {
     name: 'APPEND_QUEUE_LIMIT',
-    about: 'Maximum changes that wait to be written; further ones are answered 503.',
+    about: 'Maximum changes that wait to be written. The service answers further ones with 503.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1, 1_000_000),
@@ -73,7 +73,7 @@ export const DATABASE = {
   preparedStatements: {
     name: 'PREPARED_STATEMENTS',
     about:
-      '`false` behind a pooler that shares sessions and knows no named statements, such as PgBouncer before 1.21 in transaction mode. Every request and every command works through it.',
+      '`false`: for a pooler that shares sessions and knows no named statements, such as PgBouncer before 1.21. See [failover.md](failover.md#pgbouncer).',
     example: 'false',
     fallback: true,
     parse: flag,
@@ -82,7 +82,7 @@ export const DATABASE = {
   writeDeadlineMs: {
     name: 'WRITE_DEADLINE_MS',
     about:
-      'A change that the database did not accept is sent again for this long, then answered 503; not below 1000. Set it above the length of a failover.',
+      'The service tries for this long to write a change, then answers 503; minimum 1000. Set it above the length of a failover.',
     example: '20000',
     fallback: 20_000,
     parse: integer(1000, 600_000),

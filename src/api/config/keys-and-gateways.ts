@@ -16,7 +16,7 @@ export interface KeyAndGatewaySettings extends KeyPolicy, GatewayPolicy {
 export const KEYS_AND_GATEWAYS = {
   minRsaBits: {
     name: 'MIN_RSA_BITS',
-    about: 'Minimum length of an RSA key that is uploaded; not below 1024.',
+    about: 'Minimum length of an uploaded RSA key, in bits; at least 1024.',
     example: '3072',
     fallback: 2048,
     parse: integer(1024, 16_384),
@@ -25,7 +25,7 @@ export const KEYS_AND_GATEWAYS = {
   deniedFingerprints: {
     name: 'DENIED_KEYS_FILE',
     about:
-      'File of keys that are refused: SHA-256 fingerprints (`SHA256:...`) or lines of `ssh-keygen -l`, one a line, `#` comments; read at start.',
+      'File of refused keys, read at start. Each line has a fingerprint (`SHA256:...`) or the output of `ssh-keygen -l`; `#` begins a comment.',
     example: '/etc/tunnel-access/denied-keys',
     fallback: new Set(),
     parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),
@@ -34,7 +34,7 @@ export const KEYS_AND_GATEWAYS = {
   gatewayTokens: {
     name: 'GATEWAY_TOKENS',
     about:
-      'Tokens of SSH gateways, comma-separated, each 20-255 printable ASCII characters without blanks, `"` and `\\`; alone, as `name=token`, or as `name@account=token` for one account only. See [gateways.md](gateways.md#tokens). Without a token the routes of gateways do not exist.',
+      'Tokens of SSH gateways, comma-separated: `token`, `name=token` or `name@account=token`. Without any, the routes of gateways do not exist. See [gateways.md](gateways.md#tokens).',
     example: 'the output of: openssl rand -hex 24',
     fallback: [],
     parse: parseGatewayTokens,
@@ -44,21 +44,22 @@ export const KEYS_AND_GATEWAYS = {
   decisionsQueueLimit: {
     name: 'DECISIONS_QUEUE_LIMIT',
     about:
-      'Maximum bind decisions that wait to be recorded; further questions of gateways are answered 503. Not below 1000.',
+      'Maximum bind decisions that wait to be recorded; minimum 1000. The service answers further questions of gateways with 503.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1000, 1_000_000),
   },
   decisionsRetentionDays: {
     name: 'DECISIONS_RETENTION_DAYS',
-    about: 'Time for which bind decisions are kept; 0: for ever.',
+    about: 'Days for which bind decisions are kept; 0: for ever.',
     example: '90',
     fallback: 90,
     parse: integer(0, 36_500),
   },
   strict: {
     name: 'STRICT',
-    about: 'Refuse what only the public ngrok API refuses; see [Strict mode](#strict-mode).',
+    about:
+      '`true`: the service also refuses repeated keys and hostports, unknown owners, and what else [Strict mode](#strict-mode) lists.',
     example: 'true',
     fallback: false,
     parse: flag,

@@ -17,7 +17,6 @@ export const LISTENING = {
     fallback: '127.0.0.1',
     parse: text,
   },
-  // 0: the operating system chooses a free port.
   port: {
     name: 'PORT',
     about: 'Port to listen on; 0 takes a free one.',

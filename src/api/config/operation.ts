@@ -8,7 +8,7 @@ import type { SettingsOf } from './setting.js';
 
 /** What the operator sees of the service, and how it stops. */
 export interface OperationSettings extends MetricsSettings {
-  /** Sign the checkpoints of the logs; undefined: those beside an embedded database, or none. */
+  /** The keys that sign the checkpoints of the logs; undefined: the key beside an embedded database, or none. */
   readonly checkpointKeys: KeyHistory | undefined;
   readonly isProduction: boolean;
   readonly logLevel: LogLevel;
@@ -21,7 +21,7 @@ export const OPERATION = {
   checkpointKeys: {
     name: 'CHECKPOINT_KEY',
     about:
-      'Key that signs the checkpoints of the logs, or the file that holds it; `audit key NAME` makes one. After [earlier keys](evidence.md#the-key), the last one signs. Keep them outside of the database.',
+      'Key that signs the checkpoints of the logs, or its file; `audit key NAME` makes one. Keep it outside of the database. See [evidence.md](evidence.md#the-key).',
     fallbackText:
       '`checkpoint-key` in `DATA_DIR`, made at the first start; with `DATABASE_URL` none: checkpoints are off',
     example: '/run/secrets/checkpoint-key',
@@ -33,7 +33,7 @@ export const OPERATION = {
   metricsToken: {
     name: 'METRICS_TOKEN',
     about:
-      'Token that opens `GET /metrics` to Prometheus, of the same form as a gateway token. Without it the route does not exist. See [monitoring.md](monitoring.md).',
+      'Token that opens `GET /metrics` to Prometheus, in the form of a gateway token. Without it the route does not exist. See [monitoring.md](monitoring.md).',
     example: 'the output of: openssl rand -hex 24',
     fallback: undefined,
     parse: parseToken,
@@ -50,7 +50,7 @@ export const OPERATION = {
   isProduction: {
     name: 'NODE_ENV',
     about:
-      '`production`: a start without `DATABASE_URL` makes no embedded database, unless `DATA_DIR` says where. The Dockerfile and the systemd units set it.',
+      '`production`: a start without `DATABASE_URL` makes an embedded database only if `DATA_DIR` is set. The Dockerfile and the systemd units set it.',
     example: 'production',
     fallback: false,
     fallbackText: 'none',

@@ -4,7 +4,7 @@ import { POOL } from '../../database/index.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindsController } from './binds/binds.controller.js';
 import { GatewayAnswers } from './binds/gateway-answers.js';
-import { BindDecisionQueue } from './decisions/bind-decision-queue.js';
+import { BindDecisionQueue } from './decision-record/bind-decision-queue.js';
 import { EdgeChangeStreams, EdgeChanges } from './edges/edge-changes.js';
 import { EdgePolicies } from './edges/edge-policies.js';
 import { EdgePorts } from './edges/edge-ports.js';
@@ -17,7 +17,7 @@ import { ChangeWatch } from './revocations/change-watch.js';
 import { CredentialChanges } from './revocations/credential-changes.js';
 import { RevocationsController } from './revocations/revocations.controller.js';
 
-const logger = new Logger('SshGateway');
+const logger = new Logger('GatewayApi');
 
 /** The app itself must import it, so that Nest stops it before the database: see BindDecisionQueue. */
 @Module({

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RouteConfig } from '../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { gatewayOf } from '../http/request-context.js';
-import { BindDecisionMetrics } from './decisions/bind-decision-metrics.js';
-import { BindDecisionQueue } from './decisions/bind-decision-queue.js';
+import { BindDecisionMetrics } from './decision-record/bind-decision-metrics.js';
+import { BindDecisionQueue } from './decision-record/bind-decision-queue.js';
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/metrics')

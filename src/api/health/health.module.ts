@@ -37,7 +37,7 @@ class HealthController {
     const failures = await this.readiness.check();
     const reasons = Object.values(failures);
     if (reasons.length > 0) throw new Problem('overloaded', `Not ready: ${reasons.join('; ')}.`, failures);
-    // Reads and the questions of gateways are answered all the same, so that no proxy may take the instance out.
+    // The service still answers reads and the questions of gateways, so a proxy must not take the instance out.
     const status = this.incidents.cannotWrite ?? 'ready';
     return { status, checkpoints: this.checkpoints.state };
   }

@@ -36,7 +36,7 @@ export class Readiness {
     private readonly incidents: Incidents,
   ) {}
 
-  /** Anyone may ask, so those who ask at once share one look. */
+  /** Anyone may ask, so simultaneous calls share one look. */
   check(): Promise<Failures> {
     this.running ??= this.look().finally(() => {
       this.running = undefined;

@@ -30,7 +30,7 @@ async function parseUntyped(request: FastifyRequest, body: Buffer): Promise<unkn
   return parse(request, body);
 }
 
-/** An empty body is no error here: clients send a JSON content type on GET and DELETE as well. */
+/** An empty body is not an error here: clients send a JSON content type on GET and DELETE as well. */
 async function parse({ caller }: FastifyRequest, body: Buffer): Promise<unknown> {
   if (body.length === 0) return undefined;
   if (body.length > MAX_BYTES_AT_ONCE) await nextTurn(caller?.accountId);

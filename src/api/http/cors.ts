@@ -45,7 +45,7 @@ const PREFLIGHT_HEADERS: HeaderValues = {
 
 /**
  * Adds the headers of the answer to a preflight, after the other headers are set.
- * @returns false if the request is no preflight, or comes from an origin that is not allowed.
+ * @returns false if the request is not a preflight, or comes from an origin that is not allowed.
  */
 export function addPreflightHeaders({ headers }: FastifyRequest, reply: FastifyReply): boolean {
   const isPreflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;

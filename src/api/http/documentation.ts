@@ -34,7 +34,7 @@ export interface QueryOfRoute {
   readonly parameters: readonly QueryParameter[];
   /** The route refuses unknown parameters. Otherwise it ignores them, except in strict mode. */
   readonly refusesUnknown: boolean;
-  /** For a list: the fields of its items. Who sends one as a parameter believes that it filters. */
+  /** For a list: the fields of its items. A caller who sends one as a parameter believes that it filters. */
   readonly itemFields?: ReadonlySet<string>;
 }
 
@@ -54,7 +54,10 @@ declare module 'fastify' {
 
 const routeConfigs = new WeakMap<object, FastifyContextConfig>();
 
-/** Decorator: adds to what the hooks of requests know of a route. That of Fastify would replace what others declared. */
+/**
+ * Decorator: adds to what the hooks of requests know of a route. Fastify's own decorator would replace what others
+ * declared.
+ */
 export const RouteConfig =
   (config: FastifyContextConfig): MethodDecorator =>
   (target, key, descriptor) => {
@@ -91,7 +94,7 @@ export interface Field {
 
 const fieldsByPrototype = new WeakMap<object, string[]>();
 
-/** The names of the documented fields of a class and of those that it extends. */
+/** The names of the documented fields of a class and of the classes that it extends. */
 export function documentedFieldsOf(documented: new () => object): string[] {
   const names: string[] = [];
   for (let at: object | null = documented.prototype; at !== null; at = Object.getPrototypeOf(at)) {

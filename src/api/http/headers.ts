@@ -9,13 +9,14 @@ const ONE_YEAR_SECONDS = 31_536_000;
  */
 export function standardHeaders({ publicUrl, corsOrigins }: HttpOptions) {
   const constant = {
-    // No cache may keep an answer that needed a key, nor an error. A public route overrides this.
+    // A cache must keep no answer that needed a key, and no error. A public route overrides this.
     'cache-control': 'no-store',
     // If a browser shows an answer as a page, that page runs no script and cannot be framed. /docs sets its own policy.
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
-    // Only if PUBLIC_URL says that TLS is in front. No `includeSubDomains`: other hosts of the domain are not ours.
+    // This header is set only if PUBLIC_URL says that TLS is in front. It has no `includeSubDomains`, since other hosts
+    // of the domain are not ours.
     ...(/^https:/i.test(publicUrl ?? '') && { 'strict-transport-security': `max-age=${ONE_YEAR_SECONDS}` }),
   };
   return (operationId: string, origin?: string): HeaderValues => ({

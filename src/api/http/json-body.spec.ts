@@ -54,7 +54,7 @@ describe('parseJsonBody', () => {
     expect(parse('{"a":'.repeat(100_000))).toThrow('more than 64 levels');
   });
 
-  it('refuses a swarm of tiny values before it parses them', () => {
+  it('refuses too many tiny values before it parses them', () => {
     const listOf = (count: number): string => `[${Array(count).fill('{}').join(',')}]`;
     expect(parse(listOf(50_001))()).toHaveLength(50_001);
     expect(parse(listOf(50_002))).toThrow('The body has more than 50000 commas.');

@@ -33,7 +33,10 @@ function parse(text: string): unknown {
   }
 }
 
-/** Counts the members of all objects in the text, by its colons outside strings. Refuses deep nesting, and a swarm of values. */
+/**
+ * Counts the members of all objects in the text, by its colons outside strings. Refuses deep nesting, and too many
+ * values.
+ */
 function countMembers(text: string): number {
   let members = 0;
   let commas = 0;
@@ -55,7 +58,7 @@ function countMembers(text: string): number {
   return members;
 }
 
-/** The first name that an object of the text has twice. Only a body that is refused is searched for it. */
+/** The first name that an object of the text has twice. Only a refused body is searched. */
 function repeatedField(text: string): string {
   const objects: Set<string>[] = [];
   let name = '';

@@ -52,9 +52,9 @@ export function lastOf(value: unknown): string | undefined {
   return typeof last === 'string' && last !== '' ? last : undefined;
 }
 
-/** The envelope of every list: the items under the resource's plural name, and the URI of the next page. */
+/** The body of every list: the items under `listKey`, and the URI of the next page. */
 export function pageOf<Entity extends { readonly id: string }, Item>(
-  plural: string,
+  listKey: string,
   uri: string,
   { limit }: PageRequest,
   found: readonly Entity[],
@@ -66,7 +66,7 @@ export function pageOf<Entity extends { readonly id: string }, Item>(
   const last = entities.at(-1);
   const hasMore = found.length > limit && last !== undefined;
   return {
-    [plural]: entities.map(toItem),
+    [listKey]: entities.map(toItem),
     uri,
     next_page_uri: hasMore ? uriWith(uri, { before_id: last.id, limit, ...further }) : null,
   };

@@ -60,7 +60,10 @@ export function readIdempotencyKey({
  */
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})(?<traceId>[\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
-/** The trace-id of a request. A header that W3C calls invalid is ignored, as it demands; so is every other trace header. */
+/**
+ * The trace-id of a request. A header that W3C calls invalid is ignored, as W3C demands. Every other trace header is
+ * ignored too.
+ */
 export function readTraceId({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
   const { traceparent } = headers;
   return typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent)?.groups?.traceId : undefined;

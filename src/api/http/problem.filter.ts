@@ -27,7 +27,7 @@ const FRAMEWORK_PROBLEMS = new Map<number, [ProblemName, string]>([
   [415, ['unsupported_content_type', 'The body must be sent as application/json.']],
 ]);
 
-/** Turns every error into an answer. `failed` is told of each. */
+/** Turns every error into an answer, and passes it to `failed`. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly failed: (error: unknown) => void) {}

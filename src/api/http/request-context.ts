@@ -48,7 +48,7 @@ export function gatewayOf({ gateway, method, routeOptions }: FastifyRequest): Ga
   return gateway;
 }
 
-/** Called when the body is there. The deadline begins here, so the upload does not use up the wait. */
+/** Called once the body has arrived. The deadline begins here, so the upload does not use up the wait. */
 function requestContextOf(
   request: FastifyRequest,
   deadline = performance.now() + request.remainingWaitMs,

@@ -16,8 +16,8 @@ declare module 'fastify' {
     /** Time of performance.now() at which its headers had arrived; 0 before any hook has run. */
     receivedAt: number;
     /**
-     * How long a change may still wait for a database that is away, after what its authentication waited. A
-     * duration, not a time, so that the upload does not use up the wait.
+     * How long a change may still wait for a database that is away, after the wait of its authentication. It is a
+     * duration and not a time, so that the upload does not use up the wait.
      */
     remainingWaitMs: number;
     /** Prefix of every `uri` in the answer: scheme, host and, with PUBLIC_URL, its path. */
@@ -37,7 +37,8 @@ export function decorateRequests(
   server.decorateRequest('remainingWaitMs', 0);
   server.decorateRequest('setCaller', async function (this: FastifyRequest, deadline: number) {
     const lookUp = () => authenticator.authenticate(this);
-    // A change that arrives during a failover waits for its end, like one that was under way when it began.
+    // A change that arrives during a failover waits for the end of the failover, like a change that was under way
+    // before.
     this.caller = await (isSafeMethod(this.method) ? lookUp() : untilReachable(deadline, lookUp));
   });
   server.decorateRequest('baseUrl', {

@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** True: this route needs no authentication. By default a route needs an API key. */
     isPublic?: boolean;
-    /** True: this route changes nothing, although it is no GET. Auditors may call it. */
+    /** True: this route changes nothing, although it is not a GET. Auditors may call it. */
     onlyReads?: boolean;
     /** True: this route serves SSH gateways only, which authenticate with a gateway token. */
     isForGateways?: boolean;

@@ -4,17 +4,17 @@ import type { FastifyHttpOptions, FastifyInstance, FastifyReply } from 'fastify'
 import type { IdSource } from '../../kernel/ids.js';
 import type { Authenticator } from './authenticator.js';
 import { BODY_LIMIT_BYTES, parseBodies } from './body-parsers.js';
-import { Connections } from './connections/connections.js';
+import { HttpConnections } from './connections/connections.js';
 import { standardHeaders } from './headers.js';
 import { admitBody } from './hooks/admit-body.js';
 import { answerUnrouted } from './hooks/answer-unrouted.js';
 import { authenticate } from './hooks/authenticate.js';
 import { checkQuery } from './hooks/check-query.js';
 import { compress } from './hooks/compress.js';
-import { identify } from './hooks/identify.js';
 import { limitRequests, type RequestLimiter } from './hooks/limit-requests.js';
 import { logAnswer } from './hooks/log-answer.js';
 import { notModified } from './hooks/not-modified.js';
+import { prepareRequest } from './hooks/prepare-request.js';
 import { renderAnswer } from './hooks/render-answer.js';
 import type { HttpOptions } from './http-options.js';
 import type { RequestLog } from './logging/request-log.js';
@@ -55,7 +55,7 @@ export function fastifyOptions(
       sendProblem(reply as FastifyReply, request.id, request.failure.problem);
       requestLog.answered(request, reply as FastifyReply);
     },
-    // The listeners of Connections answer these.
+    // The listeners of HttpConnections answer these.
     clientErrorHandler: () => undefined,
   };
 }
@@ -66,16 +66,16 @@ interface ServerParts {
   readonly config: HttpOptions;
   readonly requestLog: RequestLog;
   readonly authentication: Authenticator;
-  /** Is told why requests fail. */
+  /** Called with the reason of each failed request. */
   readonly failed: (error: unknown) => void;
   /** Counts the requests of each caller; absent: no limit. */
   readonly requestLimits?: RequestLimiter | undefined;
 }
 
 /**
- * Adds what all routes share. A request passes the hooks in the order of their list. A hook that waits for nothing calls
- * `done`. Its refusal is then sent in the same turn, before the body is parsed. The returned list holds the routes once the
- * application listens.
+ * Adds what all routes share, and returns a list that holds the routes once the application listens. A request passes
+ * the hooks in the order of their list. A hook that waits for nothing calls `done`, so that its refusal is sent in the
+ * same turn, before the body is parsed.
  */
 export function serveHttp(
   nest: NestFastifyApplication,
@@ -83,13 +83,13 @@ export function serveHttp(
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   const headersOf = standardHeaders(config);
-  const connections = new Connections(ids, headersOf, requestLog);
+  const connections = new HttpConnections(ids, headersOf, requestLog);
   const routes = collectRoutes(server);
   connections.watch(server.server);
   decorateRequests(server, authentication, config);
   parseBodies(server);
   nest.useGlobalFilters(new ProblemFilter(failed));
-  server.addHook('onRequest', identify(headersOf));
+  server.addHook('onRequest', prepareRequest(headersOf));
   server.addHook('onRequest', answerUnrouted(routes));
   server.addHook('onRequest', authenticate(authentication, config.writeDeadlineMs));
   server.addHook('onRequest', limitRequests(requestLimits));

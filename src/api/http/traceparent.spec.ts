@@ -47,7 +47,7 @@ const damaged = fc
   .map(([header, at, taken, put]) => header.slice(0, at) + put + header.slice(at + taken));
 
 describe('the trace-id of a request', () => {
-  it('is that of its traceparent', () => {
+  it('is the one in its traceparent', () => {
     expect(read(VALID)).toBe(TRACE_ID);
     expect(read(`cc-${TRACE_ID}-${PARENT_ID}-01-what-the-future-holds`)).toBe(TRACE_ID);
   });

@@ -6,10 +6,10 @@ import { Body } from '../http/validated-body.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Reads } from '../resources/reads.js';
 import { CreateIpPolicy, DeleteIpPolicy, UpdateIpPolicy } from './ip-policies.handlers.js';
-import { CreateIpPolicyBody, IP_POLICIES, IpPolicyResource, PATH, UpdateIpPolicyBody } from './ip-policies.resource.js';
+import { CreateIpPolicyBody, IP_POLICIES, IpPolicyResource, UpdateIpPolicyBody } from './ip-policies.resource.js';
 
 @ApiTag('IP policies', 'ipp')
-@Controller(PATH)
+@Controller(IP_POLICIES.path)
 export class IpPoliciesController {
   constructor(
     private readonly commands: CommandBus,
@@ -23,7 +23,7 @@ export class IpPoliciesController {
   }
 
   @Get()
-  @ApiList(IpPolicyResource, PATH, {
+  @ApiList(IpPolicyResource, IP_POLICIES.path, {
     id: 'listIpPolicies',
     summary: 'List IP policies',
     creation: [CreateIpPolicyBody],

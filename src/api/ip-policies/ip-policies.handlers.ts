@@ -4,9 +4,9 @@ import type { StreamAppend } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
+import { EdgeReferences, NAMED_CONSTRAINT, retryOnConstraints } from '../resources/edge-references.js';
 import { type CreateIpPolicyBody, IP_POLICIES, type UpdateIpPolicyBody } from './ip-policies.resource.js';
-import { type IpPolicy, ipPolicy, notFound } from './ip-policy.js';
+import { type IpPolicy, ipPolicy } from './ip-policy.js';
 import { ipPolicyRule } from './ip-policy-rule.js';
 import { ipPolicyRulesReadModel, RULES_LEFT_CONSTRAINT, RulesOfPolicies } from './ip-policy-rules.read-model.js';
 
@@ -45,17 +45,20 @@ class DeleteIpPolicyHandler implements ICommandHandler<DeleteIpPolicy> {
   execute({ context, id }: DeleteIpPolicy) {
     const { accountId } = context;
     const decide = async (policy: IpPolicy | undefined) => {
-      if (policy === undefined) throw notFound();
+      if (policy === undefined) throw IP_POLICIES.notFound();
       await this.edges.refuseNamed(accountId, id, 'IP policy');
       return ipPolicy.remove(policy, this.edges.deletionData);
     };
     const alongside = () => this.removalsOfRules({ accountId, id });
-    return repeatedOn([RULES_LEFT_CONSTRAINT, NAMED_CONSTRAINT], () =>
+    return retryOnConstraints([RULES_LEFT_CONSTRAINT, NAMED_CONSTRAINT], () =>
       this.changes.apply(IP_POLICIES, context, id, decide, { alongside }),
     );
   }
 
-  /** All rules, in the append of the policy's own deletion: a policy with some of its rules could allow what it denied. */
+  /**
+   * Removes all rules in the append of the policy's own deletion: a policy with only some of its rules could allow what
+   * it denied.
+   */
   private async removalsOfRules(policy: Ref): Promise<StreamAppend[]> {
     const model = ipPolicyRulesReadModel;
     const all = await this.rules.list(policy);

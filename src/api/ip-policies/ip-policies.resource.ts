@@ -1,10 +1,10 @@
 import { ApiSchemaName } from '../http/openapi/decorators.js';
 import { Description, describedIn, describedResource, Envelope, Metadata, textFields } from '../resources/fields.js';
-import type { Resource } from '../resources/resource.js';
+import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
 import { ipPoliciesReadModel } from './ip-policies.read-model.js';
-import { type IpPolicy, type IpPolicyEvent, notFound } from './ip-policy.js';
+import { type IpPolicy, type IpPolicyEvent, ipPolicyNotFound } from './ip-policy.js';
 
-export const PATH = 'ip_policies';
+const PATH = 'ip_policies';
 const TEXTS = textFields('Our offices', '{"team":"infrastructure"}');
 
 export class CreateIpPolicyBody extends Envelope {
@@ -17,10 +17,10 @@ export class UpdateIpPolicyBody extends CreateIpPolicyBody {}
 @ApiSchemaName('IpPolicy')
 export class IpPolicyResource extends describedResource(PATH, 'ipp', TEXTS) {}
 
-export const IP_POLICIES: Resource<IpPolicy, IpPolicyEvent> = {
+export const IP_POLICIES: ResourceDescriptor<IpPolicy, IpPolicyEvent> = {
   model: ipPoliciesReadModel,
   idPrefix: 'ipp',
   path: PATH,
-  notFound,
+  notFound: ipPolicyNotFound,
   toResource: (policy, baseUrl) => describedIn(policy, baseUrl, PATH),
 };

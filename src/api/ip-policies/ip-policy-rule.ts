@@ -17,9 +17,9 @@ export interface IpPolicyRule {
 export type IpPolicyRuleEvent = PlainEvent<'ip_policy_rule', IpPolicyRule>;
 
 /** The same for an unknown id and for an id of another account. */
-export const notFound = (): Problem => new Problem('ip_policy_rule_not_found', 'Resource not found');
+export const ipPolicyRuleNotFound = (): Problem => new Problem('ip_policy_rule_not_found', 'Resource not found');
 
-export const ipPolicyRule = plainEntity<'ip_policy_rule', IpPolicyRule>('ip_policy_rule', notFound);
+export const ipPolicyRule = plainEntity<'ip_policy_rule', IpPolicyRule>('ip_policy_rule', ipPolicyRuleNotFound);
 
 export function parseAction(text: string | undefined): Action {
   const action = ACTIONS.find((one) => one === text);

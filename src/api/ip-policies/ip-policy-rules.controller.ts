@@ -10,14 +10,13 @@ import {
   CreateIpPolicyRuleBody,
   IP_POLICY_RULES,
   IpPolicyRuleResource,
-  PATH,
   UpdateIpPolicyRuleBody,
 } from './ip-policy-rules.resource.js';
 
 const FIELD_PROBLEMS = ['ip_policy_rule_description_too_long', 'cidr_host_bits', 'ip_policy_rule_exists'] as const;
 
 @ApiTag('Rules of IP policies', 'ipr')
-@Controller(PATH)
+@Controller(IP_POLICY_RULES.path)
 export class IpPolicyRulesController {
   constructor(
     private readonly commands: CommandBus,
@@ -35,7 +34,7 @@ export class IpPolicyRulesController {
   }
 
   @Get()
-  @ApiList(IpPolicyRuleResource, PATH, {
+  @ApiList(IpPolicyRuleResource, IP_POLICY_RULES.path, {
     id: 'listIpPolicyRules',
     summary: 'List rules of IP policies',
     creation: [CreateIpPolicyRuleBody],

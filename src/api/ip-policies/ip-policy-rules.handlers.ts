@@ -89,7 +89,7 @@ function cidrOf(text: string | undefined): string {
   throw malformed('cidr is missing; send a network such as 192.0.2.0/24.');
 }
 
-/** Of a POST in the public API's form, as GET shows it, or in both forms if they agree. */
+/** The id of the policy in a POST: in the public API's form, as GET shows it, or in both forms if they agree. */
 function policyIdOf({ ip_policy_id, ip_policy }: CreateIpPolicyRuleBody): string {
   const id = ip_policy_id ?? ip_policy?.id;
   if (id === undefined) {
@@ -112,7 +112,7 @@ function explain(error: unknown, cidr = '', policyId = ''): never {
   const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
   if (constraint === POLICY_DELETED_CONSTRAINT) throw unknownPolicy(policyId);
   if (constraint !== CIDR_CONSTRAINT) throw error;
-  // In canonical form: it is a network, and no misplaced secret.
+  // The cidr is in canonical form, so it is a network and not a misplaced secret.
   throw new Problem('ip_policy_rule_exists', `The IP policy already has a rule with the cidr '${cidr}'.`);
 }
 

@@ -11,11 +11,17 @@ import {
   ReadOnly,
   textFields,
 } from '../resources/fields.js';
-import type { Resource } from '../resources/resource.js';
-import { ACTIONS, type Action, type IpPolicyRule, type IpPolicyRuleEvent, notFound } from './ip-policy-rule.js';
+import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
+import {
+  ACTIONS,
+  type Action,
+  type IpPolicyRule,
+  type IpPolicyRuleEvent,
+  ipPolicyRuleNotFound,
+} from './ip-policy-rule.js';
 import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
 
-export const PATH = 'ip_policy_rules';
+const PATH = 'ip_policy_rules';
 const TEXTS = textFields('Office in Berlin', '{"floor":2}');
 const POLICY = { id: idField('ipp'), uri: uriField('ip_policies', 'ipp') };
 const CIDR = {
@@ -76,12 +82,12 @@ export class IpPolicyRuleResource extends describedResource(PATH, 'ipr', TEXTS) 
   @ApiField(ACTION) action!: Action;
 }
 
-export const IP_POLICY_RULES: Resource<IpPolicyRule, IpPolicyRuleEvent> = {
+export const IP_POLICY_RULES: ResourceDescriptor<IpPolicyRule, IpPolicyRuleEvent> = {
   model: ipPolicyRulesReadModel,
   idPrefix: 'ipr',
   path: PATH,
   readOnlyFields: ['action', 'ip_policy'],
-  notFound,
+  notFound: ipPolicyRuleNotFound,
   toResource,
 };
 

@@ -10,6 +10,6 @@ export interface IpPolicy {
 export type IpPolicyEvent = PlainEvent<'ip_policy', IpPolicy>;
 
 /** The same for an unknown id and for an id of another account. */
-export const notFound = (): Problem => new Problem('ip_policy_not_found', 'Resource not found');
+export const ipPolicyNotFound = (): Problem => new Problem('ip_policy_not_found', 'Resource not found');
 
-export const ipPolicy = plainEntity<'ip_policy', IpPolicy>('ip_policy', notFound);
+export const ipPolicy = plainEntity<'ip_policy', IpPolicy>('ip_policy', ipPolicyNotFound);

@@ -4,7 +4,7 @@ import { AuditReads, type Database, Incidents } from '../../database/index.js';
 import { Checkpoints, EventLog } from '../../event-log/index.js';
 import { LineFeed } from '../audit/line-feed.js';
 import { LiveFeed } from '../audit/live-feed.js';
-import { BindDecisionMetrics } from '../gateway-api/decisions/bind-decision-metrics.js';
+import { BindDecisionMetrics } from '../gateway-api/decision-record/bind-decision-metrics.js';
 import { type Failures, Readiness } from '../health/readiness.js';
 import { readGauges } from '../instance/read-gauges.js';
 import { measureAppends } from './append-metrics.js';
@@ -32,14 +32,14 @@ interface Measured extends MeasuredProviders, Pick<Database, 'pool' | 'auditRead
 const CHECKS: readonly (keyof Failures)[] = ['database', 'migrations', 'queue'];
 
 /**
- * The metrics of this instance. Labels are routes, statuses and the like, whose number is bounded, and name no account
- * and no key.
+ * The metrics of this instance. Labels are routes, statuses and the like: their number is bounded, and they name no
+ * account and no key.
  */
 export class InstanceMetrics {
   private readonly registry: Registry;
 
   constructor(measured: Measured) {
-    // Not the default registry of prom-client: it is one for all instances of a process, as tests have them.
+    // All instances of a process would share the default registry of prom-client, and tests have several instances.
     const registry = new Registry();
     measureRequests(measured.server, registry);
     measureAppends(measured.log, registry);
@@ -72,7 +72,7 @@ function measureState({ liveFeed, lineFeed, checkpoints, incidents, pool }: Meas
   );
   gauge(
     'tunnel_access_lost_logs',
-    'Logs with an open alarm: events, checkpoints or tiles of what was signed are lost or changed. The same on all instances.',
+    'Logs with an open alarm: signed events, checkpoints or tiles are lost or changed. The same on all instances.',
     () => (checkpoints.keys === undefined ? undefined : checkpoints.lostLogs),
   );
   gauge(

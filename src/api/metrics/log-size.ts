@@ -6,7 +6,7 @@ interface LogSize {
   readonly bytes: number;
 }
 
-/** A row for each account, and a look at the size of each file: neither reads the log. */
+/** Reads a row for each account, and the sizes of files, but not the log itself. */
 const LOG_SIZE: NamedStatement = {
   name: 'log_size',
   text: `select coalesce(sum(h.size), 0)::float8 as events, pg_total_relation_size('events')::float8 as bytes from log_heads h`,

@@ -32,7 +32,7 @@ export class MetricsListener implements OnApplicationBootstrap, OnModuleDestroy 
       return metrics.text();
     });
     this.server.setNotFoundHandler(({ id }, reply) => {
-      sendProblem(reply, id, new Problem('not_found', 'Here is only GET /metrics.'));
+      sendProblem(reply, id, new Problem('not_found', 'This address serves only GET /metrics.'));
     });
   }
 

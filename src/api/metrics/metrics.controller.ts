@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { RouteConfig } from '../http/documentation.js';
 import { InstanceMetrics } from './instance-metrics.js';
 
-/** For the operator's Prometheus. It is no part of the API, so the API's document leaves it out. */
+/** For the operator's Prometheus. It is not a part of the API, so the API's document leaves it out. */
 @Controller('metrics')
 export class MetricsController {
   constructor(private readonly metrics: InstanceMetrics) {}

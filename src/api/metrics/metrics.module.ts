@@ -12,7 +12,7 @@ import type { MetricsAddress, MetricsSettings } from './metrics-settings.js';
 @Module({})
 class MetricsModule {}
 
-/** The module, unless the metrics are closed: then nothing is measured, and no request pays for it. */
+/** The module, unless the metrics are closed: then nothing is measured. */
 export function metricsModules(
   { metricsToken, metricsAddress }: MetricsSettings,
   { pool, auditReadPool }: Database,

@@ -1,6 +1,6 @@
 /**
- * The updated event of a change, which holds the fields that get another value than the state has; none if every field
- * stays as it is. Undefined changes nothing.
+ * The updated event of a change. It holds the fields that get another value; an undefined field changes nothing. There
+ * is no event if no field changes.
  */
 export function updatedEvents<Type extends string, Fields extends object>(
   type: Type,

@@ -21,12 +21,12 @@ import type { ChangeContext } from '../http/request-context.js';
 import { EntityQueries } from './entity-queries.js';
 import { AlreadyRecorded, Idempotency } from './idempotency.js';
 import { refuseReadOnlyChanges } from './read-only-fields.js';
-import type { Resource } from './resource.js';
+import type { ResourceDescriptor } from './resource-descriptor.js';
 
 /** The answer to a command: an entity after its change, rendered by its resource. */
 export class Changed<State> extends Answer {
   constructor(
-    private readonly resource: Resource<State>,
+    private readonly resource: ResourceDescriptor<State>,
     /** Undefined when the change deleted it. */
     readonly entity: Entity<State> | undefined,
     /** Position of the change in the log of the account, or the newest one when nothing changed. */
@@ -65,12 +65,15 @@ export interface ChangeOptions {
   alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
 
-/** Rivals are other instances, and changes of other entities that write the same stream. Each lost race has a winner. */
+/**
+ * An attempt can lose to other instances, and to changes of other entities that write the same stream. Each race that
+ * it loses lets another change through.
+ */
 const MAX_ATTEMPTS = 200;
 
 /** A change on its way to the log. */
-interface Command<State, Event, Context> {
-  readonly resource: Resource<State, Event & DomainEvent>;
+interface RequestedChange<State, Event, Context> {
+  readonly resource: ResourceDescriptor<State, Event & DomainEvent>;
   readonly requested: Context;
   /** Absent: the change creates an entity, with a new id at each attempt. */
   readonly id?: string;
@@ -92,7 +95,7 @@ export class Changes {
   ) {}
 
   create<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
-    resource: Resource<State, Event>,
+    resource: ResourceDescriptor<State, Event>,
     requested: Context,
     decide: (newId: string, context: Context, at: Date) => Decided<Event>,
     options: ChangeOptions = {},
@@ -105,26 +108,26 @@ export class Changes {
    * account waits for another.
    */
   apply<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
-    resource: Resource<State, Event>,
+    resource: ResourceDescriptor<State, Event>,
     requested: Context,
     id: string,
     decide: Decision<State, Event, Context>,
     options: ChangeOptions = {},
   ): Promise<Changed<State>> {
-    const command = { resource, requested, id, options, decide };
-    return this.queue.run(`${requested.accountId} ${id}`, () => this.run(command));
+    const change = { resource, requested, id, options, decide };
+    return this.queue.run(`${requested.accountId} ${id}`, () => this.run(change));
   }
 
   /** Every answer holds for the caller's rights at the end: the append checks them, and so does any other way out. */
   private async run<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
-    command: Command<State, Event, Context>,
+    change: RequestedChange<State, Event, Context>,
   ): Promise<Changed<State>> {
-    let context = command.requested;
+    let context = change.requested;
     const { deadline = performance.now() + this.log.deadlineMs } = context;
     for (let n = 1; n <= MAX_ATTEMPTS; n += 1) {
       try {
         // The log itself waits for a database that is away. These are the look-ups before it.
-        return await untilReachable(deadline, () => this.attempt(command, context));
+        return await untilReachable(deadline, () => this.attempt(change, context));
       } catch (error) {
         const hasOldRights = error instanceof RightsTaken || (isRefusal(error) && (await this.areRightsTaken(context)));
         if (hasOldRights) context = (await context.renewed?.()) ?? context;
@@ -136,7 +139,7 @@ export class Changes {
 
   /** Recorded already? Otherwise load, decide, guard, append. */
   private async attempt<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
-    { resource, id: existing, options, decide }: Command<State, Event, Context>,
+    { resource, id: existing, options, decide }: RequestedChange<State, Event, Context>,
     context: Context,
   ): Promise<Changed<State>> {
     const { model, idPrefix } = resource;
@@ -167,7 +170,9 @@ export class Changes {
     return (await this.positions.headRow(accountId)).rightsPosition > rightsPosition;
   }
 
-  /** For a change that is made already, perhaps by an earlier attempt that no standby has yet. */
+  /**
+   * The head for a change that is made already. An earlier attempt may have made it, and no standby may have it yet.
+   */
   private async durableHead({ accountId, rightsPosition = Infinity, deadline }: ChangeContext): Promise<number> {
     const head = await this.positions.durableHeadRow(accountId, deadline);
     if (head.rightsPosition > rightsPosition) throw new RightsTaken();
@@ -188,7 +193,7 @@ export class Changes {
 
 /** Throws Problem when the entity is not as the caller says: its read-only fields in the body of a PATCH, and If-Match. */
 function refuseUnexpected<State extends object, Event extends DomainEvent>(
-  resource: Resource<State, Event>,
+  resource: ResourceDescriptor<State, Event>,
   entity: Entity<State>,
   { ifMatch }: Pick<ChangeContext, 'ifMatch'>,
   sent: object | undefined,
@@ -198,7 +203,7 @@ function refuseUnexpected<State extends object, Event extends DomainEvent>(
   throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${entity.version}" now.`);
 }
 
-/** It may tell what only callers with rights may know, and no append has checked the caller's rights. */
+/** A refusal may tell what only callers with rights may know, and no append has checked the caller's rights. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof ClaimRefused || (error instanceof Problem && error.status < 500);
 

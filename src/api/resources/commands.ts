@@ -2,7 +2,10 @@ import { Command } from '@nestjs/cqrs';
 import type { Answer } from '../http/answer.js';
 import type { RequestContext } from '../http/request-context.js';
 
-/** A command is data: the request's context, the entity's id and the body. Each resource declares its own beside their handlers. */
+/**
+ * A command is data: the request's context, the entity's id and the body. Each resource declares its own beside their
+ * handlers.
+ */
 export abstract class CreateCommand<Body> extends Command<Answer> {
   constructor(
     readonly context: RequestContext,

@@ -3,10 +3,10 @@ import { queryNamed } from '../../database/index.js';
 import { ConstraintViolated } from '../../event-log/index.js';
 import { Problem } from '../../kernel/problem.js';
 
-/** The triggers on the tables of what edges name report this. */
+/** The triggers on the tables that edges refer to report this constraint. */
 export const NAMED_CONSTRAINT = 'named_by_edge';
 
-/** No condition but that of the index of names: the planner must have no other index to take. */
+/** The conditions match the index of names alone, so that PostgreSQL takes no other index. */
 const EDGE_REFERENCE = {
   name: 'edge_reference',
   text: `select t.id from tcp_edges t where tcp_edge_names(t.account_id, t.backend, t.ip_restriction) @> array[$1 || ' ' || $2]
@@ -14,8 +14,8 @@ const EDGE_REFERENCE = {
 };
 
 /**
- * Strict mode: what an edge names is not deleted. The look-up finds the edge for the message. A trigger decides races: it
- * looks again in the append of each deletion whose event has UNLESS_NAMED.
+ * In strict mode, nothing that an edge names is deleted. The look-up finds the edge for the message. A trigger decides
+ * races: it looks again in the append of each deletion whose event has UNLESS_NAMED.
  */
 export class EdgeReferences {
   /** The data of the event of a deletion. The triggers read it. */
@@ -28,7 +28,7 @@ export class EdgeReferences {
     this.deletionData = isStrict ? UNLESS_NAMED : {};
   }
 
-  /** Throws conflict if an edge names what is to be deleted, which is a `noun`. */
+  /** Throws conflict if an edge names what is to be deleted. `noun` says what that is. */
   async refuseNamed(accountId: string, id: string, noun: string): Promise<void> {
     if (!this.isStrict) return;
     const { rows } = await queryNamed<{ id: string }>(this.pool, EDGE_REFERENCE, [accountId, id]);
@@ -44,7 +44,7 @@ const UNLESS_NAMED = { unless_named: true } as const;
 const MAX_ATTEMPTS = 20;
 
 /** Runs a deletion again if a constraint refuses it, because others made a change after its look-ups. */
-export async function repeatedOn<T>(constraints: readonly string[], remove: () => Promise<T>): Promise<T> {
+export async function retryOnConstraints<T>(constraints: readonly string[], remove: () => Promise<T>): Promise<T> {
   for (let n = 1; n < MAX_ATTEMPTS; n += 1) {
     try {
       return await remove();

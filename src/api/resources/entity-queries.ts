@@ -4,7 +4,7 @@ import { coalescedRows, type NamedStatement, POOL, queryNamed, type Ref, wantedR
 import type { Entity, ReadModel, Table } from '../../event-log/index.js';
 import { type IdPrefix, isId } from '../../kernel/ids.js';
 import type { PageRequest } from '../http/pages.js';
-import type { ListFilter } from './resource.js';
+import type { ListFilter } from './resource-descriptor.js';
 
 /** The part of a resource that the queries need. */
 export interface Queried<State> {
@@ -20,7 +20,10 @@ export interface Selection<State> {
   readonly value: string;
 }
 
-/** A page of an account's entities: all, those of one owner, or those that match all selections, but not both. */
+/**
+ * A page of an account's entities: all of them, the entities of one owner, or the entities that match all selections.
+ * It never has both an owner and selections.
+ */
 export interface WantedPage<State> {
   readonly accountId: string;
   readonly page: PageRequest;
@@ -38,7 +41,7 @@ export class EntityQueries {
 
   constructor(@Inject(POOL) private readonly pool: Pool) {}
 
-  /** The live entity with this id. Text that cannot be an id of the resource costs no query. */
+  /** The live entity with this id. Text that cannot be an id of the resource finds nothing. */
   find<State extends object>(resource: Queried<State>, ref: Ref): Promise<Entity<State> | undefined> {
     return isId(ref.id, resource.idPrefix) ? this.of(resource).find(ref) : Promise.resolve(undefined);
   }
@@ -95,7 +98,9 @@ function selectOf<State>(resource: Queried<State>, from?: string): string {
   return `select ${columns.map((column) => `t.${column}`).join(', ')} from ${from ?? name} t`;
 }
 
-/** `is true` keeps a condition from being one of an index: only the first filter's index finds the rows. */
+/**
+ * `is true` keeps PostgreSQL from using the index of a further condition: only the first filter's index finds the rows.
+ */
 function selectionStatement<State>(resource: Queried<State>, [first, ...others]: readonly Selection<State>[]) {
   const names = [first, ...others].map((one) => one?.filter.name).join('_');
   const further = others.map(({ filter }, n) => ` and (${filter.condition(`$${n + 5}`)}) is true`).join('');
@@ -120,7 +125,8 @@ function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
       text: `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}
         order by t.id desc limit $3`,
     },
-    // The row comparisons and the order are those of the index, so that no other one serves. A tilde is after all ids.
+    // The row comparisons and the order match the index of owners, so that PostgreSQL takes no other. A tilde sorts
+    // after all ids.
     pageOfOwnerStatement: {
       name: `${idPrefix}_page_of_owner`,
       text: `${select} where t.account_id = $1 and (t.owner_id, t.id) < ($4, $2) and (t.owner_id, t.id) > ($4, '${idPrefix}_')

@@ -9,14 +9,14 @@ import {
 import { lastOf, MAX_EVENTS_CHARACTERS, readAfter, readEventLimit, uriWith } from '../http/pages.js';
 import type { ReadRequest } from '../http/request-context.js';
 import { type HistoryEventResource, type HistoryResource, toHistoryEvent } from './history.resource.js';
-import type { Resource } from './resource.js';
+import type { ResourceDescriptor } from './resource-descriptor.js';
 
 /**
  * Returns a page of an entity's history, and the entity's last state. Every page reads from the first event, because
  * the changes of an event depend on all events before it.
  */
 export async function historyPage<State, Event extends DomainEvent>(
-  resource: Resource<State, Event>,
+  resource: ResourceDescriptor<State, Event>,
   history: AsyncIterable<ReplayableEvent>,
   { query, baseUrl }: Pick<ReadRequest, 'query' | 'baseUrl'>,
   uri: string,
@@ -43,9 +43,9 @@ export async function historyPage<State, Event extends DomainEvent>(
 /** Fields that no event changes. */
 const FIXED = new Set(['id', 'uri', 'created_at']);
 
-/** The changes in the terms of the API: a field that no GET shows is none of its history either. */
+/** The changes in the terms of the API: a field that no GET shows is not in the history either. */
 function changesShown<State, Event extends DomainEvent>(
-  resource: Resource<State, Event>,
+  resource: ResourceDescriptor<State, Event>,
   before: Entity<State> | undefined,
   after: Entity<State> | undefined,
   baseUrl: string,
@@ -57,5 +57,5 @@ function changesShown<State, Event extends DomainEvent>(
   return changedFields(shown(before), shown(after)).filter(({ field }) => !FIXED.has(field));
 }
 
-const isShown = <State>(resource: Resource<State>, entity: Entity<State>): boolean =>
+const isShown = <State>(resource: ResourceDescriptor<State>, entity: Entity<State>): boolean =>
   resource.isLive?.(entity) !== false;

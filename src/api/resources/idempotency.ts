@@ -3,7 +3,7 @@ import { PostgresFailure } from '../../database/index.js';
 import {
   type DomainEvent,
   type Entity,
-  idempotentEventId,
+  eventIdOf,
   LogReader,
   parseMetadata,
   type ReadModel,
@@ -44,7 +44,10 @@ export class Idempotency {
     return { entity: await this.log.entityAt(model, ref, event.position), position: event.position };
   }
 
-  /** Whether a change has this Idempotency-Key, asked after a failure. While the database is away, the failure says more. */
+  /**
+   * Whether a change has this Idempotency-Key, asked after a failure. False if the database is away: then the failure
+   * itself says more.
+   */
   async isRecorded(context: ChangeContext): Promise<boolean> {
     try {
       return (await this.eventOf(context)) !== undefined;
@@ -55,7 +58,7 @@ export class Idempotency {
   }
 
   private async eventOf({ accountId, deadline, metadata }: ChangeContext): Promise<RecordedEvent | undefined> {
-    const { actor, idempotency_key: key } = metadata;
-    return key === undefined ? undefined : this.log.find(accountId, idempotentEventId(actor, key), deadline);
+    if (metadata.idempotency_key === undefined) return undefined;
+    return this.log.find(accountId, eventIdOf(metadata), deadline);
   }
 }

@@ -1,7 +1,7 @@
 import type { Ref } from '../../database/index.js';
 import type { StreamAppend } from '../../event-log/index.js';
 import type { EntityQueries } from './entity-queries.js';
-import type { OwnedResource } from './resource.js';
+import type { OwnedResourceDescriptor } from './resource-descriptor.js';
 
 /** Entities that one append removes: a bot may own any number, and a row may hold a key of 16 KiB. */
 const MAX_REMOVED_AT_ONCE = 200;
@@ -10,7 +10,7 @@ const MAX_REMOVED_AT_ONCE = 200;
 export class OwnedEntities {
   constructor(
     private readonly entities: EntityQueries,
-    private readonly resources: readonly OwnedResource<object>[],
+    private readonly resources: readonly OwnedResourceDescriptor<object>[],
   ) {}
 
   /** Returns appends that delete the owner's next live entities after an id, in the order of ids; empty if there are none. */

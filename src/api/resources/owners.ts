@@ -5,7 +5,7 @@ import { ConstraintViolated } from '../../event-log/index.js';
 import type { Caller, Role } from '../../kernel/caller.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';
-import { OWNER_DELETED_CONSTRAINT } from './resource.js';
+import { OWNER_DELETED_CONSTRAINT } from './resource-descriptor.js';
 
 interface Owner {
   readonly active: boolean;

@@ -27,7 +27,7 @@ export function plainEntity<Name extends string, State extends object>(name: Nam
     create: (fields: State): readonly Event[] => [{ type: created, data: fields }],
     update: (state: State | undefined, changes: Partial<State>): readonly Event[] =>
       updatedEvents(updated, changes, require(state)),
-    /** `data`: what the event of the deletion says besides. */
+    /** `data`: the data of the event, if it has any. */
     remove: (state: State | undefined, data: object = {}): readonly Event[] => {
       require(state);
       return [{ type: deleted, data }];

@@ -11,12 +11,12 @@ import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './a
 import { EntityQueries, type Selection, tableOf, type WantedPage } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
-import { OF_OWNER, type Resource } from './resource.js';
+import { OF_OWNER, type ResourceDescriptor } from './resource-descriptor.js';
 
 /** The answer to a GET of one entity. */
 export class Found<State> extends Answer {
   constructor(
-    private readonly resource: Resource<State>,
+    private readonly resource: ResourceDescriptor<State>,
     readonly entity: Entity<State>,
   ) {
     super();
@@ -42,7 +42,7 @@ export class Reads {
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
   async get<State extends object, Event extends DomainEvent>(
-    resource: Resource<State, Event>,
+    resource: ResourceDescriptor<State, Event>,
     request: ReadRequest,
     id: string,
   ): Promise<Found<State>> {
@@ -56,7 +56,7 @@ export class Reads {
   }
 
   async list<State extends object, Event extends DomainEvent>(
-    resource: Resource<State, Event>,
+    resource: ResourceDescriptor<State, Event>,
     request: ReadRequest,
   ): Promise<Record<string, unknown>> {
     const { caller, baseUrl, query } = request;
@@ -72,7 +72,7 @@ export class Reads {
       : { found: await this.entities.list(resource, wanted), asOf: {} };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
-    return pageOf(resource.plural ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
+    return pageOf(resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
       ...selected,
       ...asOf,
     });
@@ -80,7 +80,7 @@ export class Reads {
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */
   async history<State extends object, Event extends DomainEvent>(
-    resource: Resource<State, Event>,
+    resource: ResourceDescriptor<State, Event>,
     request: ReadRequest,
     id: string,
   ): Promise<HistoryResource> {
@@ -103,7 +103,7 @@ export class Reads {
   ): Promise<T> {
     const asOf = lastOf(query.as_of);
     return this.auditReads.run({ accountId, signal }, async (connections) => {
-      // On the service's pool: it may lock the head.
+      // This runs on the service's pool, since it may lock the head.
       const position = asOf === undefined ? undefined : await this.positions.positionOf(accountId, 'as_of', asOf);
       return read(connections, position ?? Number.MAX_SAFE_INTEGER);
     });
@@ -114,7 +114,7 @@ const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== unde
 
 const findAt = async <State extends object>(
   connections: Connections,
-  { model, idPrefix }: Resource<State>,
+  { model, idPrefix }: ResourceDescriptor<State>,
   ref: Ref,
   position: number,
 ): Promise<Entity<State> | undefined> =>
@@ -122,7 +122,7 @@ const findAt = async <State extends object>(
 
 function listAt<State extends object>(
   connections: Connections,
-  resource: Resource<State>,
+  resource: ResourceDescriptor<State>,
   caller: Caller,
   { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
   position: number,
@@ -141,7 +141,7 @@ function listAt<State extends object>(
 }
 
 function readSelections<State>(
-  { filters = [] }: Resource<State>,
+  { filters = [] }: ResourceDescriptor<State>,
   query: Readonly<Record<string, unknown>>,
 ): readonly Selection<State>[] {
   return filters.flatMap((filter) => {
@@ -151,12 +151,15 @@ function readSelections<State>(
 }
 
 /** An entity from the log may be deleted. `EntityQueries` gives live ones only. */
-const isVisible = <State>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
+const isVisible = <State>(resource: ResourceDescriptor<State>, caller: Caller, entity: Entity<State>): boolean =>
   resource.isLive?.(entity) !== false && (resource.isPrivate !== true || mayReadPrivate(caller, entity));
 
 /** The owner, admins and auditors may learn that a deleted entity existed. */
-const mayKnow = <State extends object>(resource: Resource<State>, caller: Caller, entity: Entity<State>): boolean =>
-  mayReadPrivate(caller, entity) || isVisible(resource, caller, entity);
+const mayKnow = <State extends object>(
+  resource: ResourceDescriptor<State>,
+  caller: Caller,
+  entity: Entity<State>,
+): boolean => mayReadPrivate(caller, entity) || isVisible(resource, caller, entity);
 
-const ownerFilterOf = ({ isPrivate }: Resource<object>, caller: Caller): string | undefined =>
+const ownerFilterOf = ({ isPrivate }: ResourceDescriptor<object>, caller: Caller): string | undefined =>
   isPrivate === true && !readsEverything(caller) ? caller.principalId : undefined;

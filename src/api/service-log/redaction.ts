@@ -1,6 +1,6 @@
 const PATTERNS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b(Bearer|Basic)\s+[^\s"',;]+/gi, '$1 [redacted]'],
-  // An API key: its first half is its id, which is no secret.
+  // An API key: its first half is its id, which is not a secret.
   [/\b([0-9A-Za-z]{27})_[\w-]{32}(?![\w-])/g, '$1_[redacted]'],
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '[redacted JWT]'],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, '[redacted private key]'],

@@ -16,7 +16,7 @@ const WIRING_CONTEXTS = new Set([
   'NestApplication',
 ]);
 
-/** Only these: further fields of an error, such as the parameters of a failed statement, may hold secrets. */
+/** Only these fields: further ones of an error, such as the parameters of a failed statement, may hold secrets. */
 function errorFields(error: unknown): object {
   if (!(error instanceof Error)) return { message: redacted(String(error)) };
   return {
@@ -47,7 +47,7 @@ export class ServiceLog implements LoggerService {
     };
     const destination = this.isOnTerminal ? TERMINAL : stdoutOrNowhere();
     this.lines = pino(options, destination);
-    // Not a child, which would follow the level of its parent.
+    // This is not a child logger, since a child would follow the level of its parent.
     this.announcements = pino({ ...options, level: 'info' }, destination);
   }
 

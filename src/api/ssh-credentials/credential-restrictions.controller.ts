@@ -11,7 +11,7 @@ import { Reads } from '../resources/reads.js';
 import { ShowNothing, ShowPart } from '../resources/show-part.js';
 import type { SshCredential } from './ssh-credential.js';
 import { RestrictSshCredentialSources, SetSshCredentialExpiry } from './ssh-credentials.handlers.js';
-import { PATH, SOURCE_CIDRS, SSH_CREDENTIALS } from './ssh-credentials.resource.js';
+import { SOURCE_CIDRS, SSH_CREDENTIALS } from './ssh-credentials.resource.js';
 
 class PutSourceRestrictionBody {
   @List({ ...SOURCE_CIDRS, required: true }) cidrs?: unknown[];
@@ -29,7 +29,7 @@ const ShowSources = () => ShowPart<SshCredential>(({ source_cidrs: cidrs }) => c
 
 /** When and from where a credential works. Each change is a change of the credential. */
 @ApiTag('SSH credentials', 'sshcr')
-@Controller(`${PATH}/:id`)
+@Controller(`${SSH_CREDENTIALS.path}/:id`)
 export class CredentialRestrictionsController {
   constructor(
     private readonly commands: CommandBus,

@@ -100,10 +100,10 @@ export function remove(credential: SshCredential | undefined, by: Caller): reado
 }
 
 /** The same sentence for an unknown id and for another account's: that a credential exists is itself a secret. */
-export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
+export const sshCredentialNotFound = (): Problem => new Problem('not_found', 'Resource not found');
 
 function requireChangeable(caller: Caller, credential: SshCredential | undefined): SshCredential {
-  if (credential === undefined) throw notFound();
+  if (credential === undefined) throw sshCredentialNotFound();
   refuseUnlessOwnerOrAdmin(caller, credential, 'SSH credential');
   return credential;
 }

@@ -9,7 +9,6 @@ import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from '.
 import {
   CreateSshCredentialBody,
   LIST_PARAMETERS,
-  PATH,
   SSH_CREDENTIALS,
   SshCredentialResource,
   UpdateSshCredentialBody,
@@ -26,7 +25,7 @@ const USED_KEY_PROBLEMS = ['public_key_already_used', 'public_key_used_elsewhere
 const ACCESS_PROBLEMS = ['role_missing', 'not_found'] as const;
 
 @ApiTag('SSH credentials', 'sshcr')
-@Controller(PATH)
+@Controller(SSH_CREDENTIALS.path)
 export class SshCredentialsController {
   constructor(
     private readonly commands: CommandBus,
@@ -44,7 +43,7 @@ export class SshCredentialsController {
   }
 
   @Get()
-  @ApiList(SshCredentialResource, PATH, {
+  @ApiList(SshCredentialResource, SSH_CREDENTIALS.path, {
     id: 'listSshCredentials',
     summary: 'List SSH credentials',
     parameters: LIST_PARAMETERS,

@@ -62,7 +62,10 @@ class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential>
     });
   }
 
-  /** In strict mode. The unique index decides races; it omits credentials from before strict mode, which this look-up finds. */
+  /**
+   * Refuses in strict mode only. The unique index decides races; it omits credentials from before strict mode, which
+   * this look-up finds.
+   */
   private async refuseUsedKey(accountId: string, fingerprint: string): Promise<void> {
     if (this.policy.strict && (await this.keys.has(accountId, fingerprint))) throw keyAlreadyUsed();
   }
@@ -73,7 +76,7 @@ class UpdateSshCredentialHandler implements ICommandHandler<UpdateSshCredential>
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: UpdateSshCredential) {
-    // Parsed in the decision: a used Idempotency-Key is refused before a rule that is no rule.
+    // The decision parses the body, so that a used Idempotency-Key is refused before an invalid rule.
     const decide = (credential: SshCredential | undefined, { caller }: RequestContext) =>
       update(credential, caller, parseChanges(body));
     return this.changes.apply(SSH_CREDENTIALS, context, id, decide, { sent: body });

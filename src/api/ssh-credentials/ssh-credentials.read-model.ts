@@ -4,7 +4,7 @@ import { claimValue, entityTable, type ReadModel } from '../../event-log/index.j
 import { readFingerprint } from '../../rules/index.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
-import { type ListFilter, OF_OWNER } from '../resources/resource.js';
+import { type ListFilter, OF_OWNER } from '../resources/resource-descriptor.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const TABLE = entityTable<SshCredential>(
@@ -51,7 +51,10 @@ export class UsedKeys {
   }
 }
 
-/** A key has few credentials, so this one comes first. `is true`: a plan must not begin with the credentials of the account. */
+/**
+ * A key has few credentials, so this one comes first. `is true`: a plan must not begin with the credentials of the
+ * account.
+ */
 const FINGERPRINT: ListFilter<SshCredential> = {
   name: 'fingerprint',
   isFixed: true,
@@ -72,12 +75,13 @@ const OWNER_ID: ListFilter<SshCredential> = {
   matches: ({ owner_id }, value) => owner_id === value,
 };
 
-/** Also what has expired already: it stays in the list until someone deletes it. */
+/** Credentials that have expired already are among them: they stay in the list until someone deletes them. */
 const EXPIRING_BEFORE: ListFilter<SshCredential> = {
   name: 'expiring_before',
   // A plus sign in a URL arrives as a blank.
   read: (text) => parseTime('expiring_before', text.replace(' ', '+')).toISOString(),
-  // `offset 0` ends what is planned together: else a plan would look through the account in the order of ids for the few.
+  // `offset 0` keeps PostgreSQL from one plan for both queries, which would look for the few rows through the whole
+  // account.
   from: '(select * from ssh_credentials where account_id = $1 and expires_at < $4::timestamptz offset 0)',
   rows: 't.id < $2',
   order: 't.id desc',

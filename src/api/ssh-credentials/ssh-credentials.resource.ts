@@ -13,11 +13,11 @@ import {
   ReadOnly,
   textFields,
 } from '../resources/fields.js';
-import type { OwnedResource } from '../resources/resource.js';
-import { notFound, REMOVAL, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
+import type { OwnedResourceDescriptor } from '../resources/resource-descriptor.js';
+import { REMOVAL, type SshCredential, type SshCredentialEvent, sshCredentialNotFound } from './ssh-credential.js';
 import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
-export const PATH = 'ssh_credentials';
+const PATH = 'ssh_credentials';
 const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
 const PUBLIC_KEY = {
   ...atMostBytes(
@@ -54,11 +54,14 @@ export class CreateSshCredentialBody extends Envelope {
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @Text(OWNER_ID) owner_id?: string;
-  @Text({ ...EXPIRES_AT, description: `${EXPIRES_AT.description} Absent: never. GET of the part expiry shows it.` })
+  @Text({
+    ...EXPIRES_AT,
+    description: `${EXPIRES_AT.description} Absent: never. \`GET /ssh_credentials/{id}/expiry\` shows it.`,
+  })
   expires_at?: string;
   @List({
     ...SOURCE_CIDRS,
-    description: `${SOURCE_CIDRS.description} Absent: from anywhere. GET of the part source_restriction shows them.`,
+    description: `${SOURCE_CIDRS.description} Absent: from anywhere. \`GET /ssh_credentials/{id}/source_restriction\` shows them.`,
   })
   source_cidrs?: unknown[];
 }
@@ -100,14 +103,14 @@ export const LIST_PARAMETERS = [
   AS_OF,
 ];
 
-export const SSH_CREDENTIALS: OwnedResource<SshCredential, SshCredentialEvent> = {
+export const SSH_CREDENTIALS: OwnedResourceDescriptor<SshCredential, SshCredentialEvent> = {
   model: sshCredentialsReadModel,
   idPrefix: 'sshcr',
   path: PATH,
   readOnlyFields: ['public_key', 'owner_id'],
   removal: REMOVAL,
   filters: FILTERS,
-  notFound,
+  notFound: sshCredentialNotFound,
   toResource,
   partsOf: ({ expires_at, source_cidrs }) => ({
     expires_at: expires_at?.toISOString() ?? null,

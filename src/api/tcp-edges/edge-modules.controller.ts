@@ -13,7 +13,6 @@ import { ChangeEdgeModule } from './tcp-edges.handlers.js';
 import {
   BackendResource,
   IpRestrictionResource,
-  PATH,
   TCP_EDGES,
   TrafficPolicyResource,
   toModules,
@@ -25,7 +24,7 @@ const TWO_FORMS = 'The body is the module, or `{"id": ..., "module": ...}` with 
 
 /** The modules of an edge under their own paths. Each change is an update of the edge. Only DELETE removes a module. */
 @ApiTag('Modules of TCP edges', 'edgtcp')
-@Controller(`${PATH}/:id`)
+@Controller(`${TCP_EDGES.path}/:id`)
 export class EdgeModulesController {
   constructor(
     private readonly commands: CommandBus,

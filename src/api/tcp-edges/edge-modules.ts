@@ -23,10 +23,12 @@ export type ModuleName = 'backend' | 'ip_restriction' | 'traffic_policy';
 export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
 /** Far above any real edge. It bounds the cost of rendering one edge. */
 export const MAX_IP_POLICIES = 1000;
-/** Any id is accepted that needs no escaping in a path, since the service may never have been told of what it names. */
+/**
+ * The service accepts any id that needs no escaping in a path, since it may never have been told of what the id names.
+ */
 const ID = /^[A-Za-z0-9_-]{1,128}$/;
 
-/** What a module refers to. The service makes the URI of a reference of its id. */
+/** A kind of entity that a module refers to. The service makes the URI of a reference from its id. */
 interface RefKind {
   readonly problem: ProblemName;
   /** Path of the URI, with its leading slash. */

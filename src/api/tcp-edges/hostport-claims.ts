@@ -34,7 +34,10 @@ export class HostportClaims {
     return hostports.map(({ text, canonical }) => ({ text, canonical, exclusive, listed_at }));
   }
 
-  /** In strict mode. An edge may keep a hostport that it lists, even one that another edge has shared since before it. */
+  /**
+   * Refuses in strict mode only. An edge may keep a hostport that it lists, even one that it has shared with another
+   * edge since before strict mode.
+   */
   async refuseTaken(edgeId: string, hostports: readonly Hostport[] = []): Promise<void> {
     if (!this.policy.strict) return;
     const edges = await Promise.all(hostports.map(({ canonical }) => this.edges.list(canonical)));

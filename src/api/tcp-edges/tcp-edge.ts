@@ -24,8 +24,8 @@ export interface ListedHostport extends Hostport {
   /** Added in strict mode: no other edge of the deployment may list it. Unchanged while the edge lists the hostport. */
   readonly exclusive: boolean;
   /**
-   * RFC 3339, UTC. Unchanged while the edge lists the hostport: of the edges of an account, the one that listed it first
-   * serves it. Absent in earlier events: since the edge was created.
+   * RFC 3339, UTC. Unchanged while the edge lists the hostport: among the edges of an account, the one that listed it
+   * first serves it. Absent in earlier events: since the edge was created.
    */
   readonly listed_at?: string;
 }
@@ -70,7 +70,7 @@ const EMPTY: TcpEdge = {
 
 /** An absent field stays as it is. A module replaces the old module as a whole; null removes it. Throws Problem. */
 export function update(edge: TcpEdge | undefined, changes: Partial<TcpEdge>): readonly TcpEdgeEvent[] {
-  if (edge === undefined) throw notFound();
+  if (edge === undefined) throw tcpEdgeNotFound();
   const { hostports } = changes;
   const wanted = hostports === undefined ? changes : { ...changes, hostports: keepListed(hostports, edge.hostports) };
   return updatedEvents('tcp_edge_updated.v1', wanted, edge);
@@ -78,12 +78,12 @@ export function update(edge: TcpEdge | undefined, changes: Partial<TcpEdge>): re
 
 /** Throws Problem. */
 export function remove(edge: TcpEdge | undefined): readonly TcpEdgeEvent[] {
-  if (edge === undefined) throw notFound();
+  if (edge === undefined) throw tcpEdgeNotFound();
   return [{ type: 'tcp_edge_deleted.v1', data: {} }];
 }
 
 /** The same for an unknown id and for an id of another account: the existence of an edge is itself a secret. */
-export const notFound = (): Problem => new Problem('edge_not_found', 'Resource not found');
+export const tcpEdgeNotFound = (): Problem => new Problem('edge_not_found', 'Resource not found');
 
 /**
  * A hostport that stays listed stays what it is, in any spelling: the edge goes on to serve it, and edges that have shared it

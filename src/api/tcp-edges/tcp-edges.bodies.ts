@@ -134,10 +134,10 @@ export class PutTrafficPolicyBody extends TrafficPolicyBody {
 }
 
 /** Reads a module in either form. `parse` needs the path of the module's fields for its messages. */
-export function moduleInput<Given extends object, Module>(
-  body: Given & { readonly id?: string; readonly module?: Given },
+export function moduleInput<Sent extends object, Module>(
+  body: Sent & { readonly id?: string; readonly module?: Sent },
   edgeId: string,
-  parse: (given: Given, path: string) => Module,
+  parse: (sent: Sent, path: string) => Module,
 ): Module {
   const { id, module, ...bare } = body;
   if (id !== undefined && id !== edgeId) throw readOnly('id');

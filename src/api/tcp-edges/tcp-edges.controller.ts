@@ -7,7 +7,7 @@ import { HistoryResource } from '../resources/history.resource.js';
 import { Reads } from '../resources/reads.js';
 import { CreateTcpEdgeBody, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.handlers.js';
-import { PATH, TCP_EDGES, TcpEdgeResource } from './tcp-edges.resource.js';
+import { TCP_EDGES, TcpEdgeResource } from './tcp-edges.resource.js';
 
 const FIELD_PROBLEMS = [
   'edge_description_too_long',
@@ -20,7 +20,7 @@ const FIELD_PROBLEMS = [
 ] as const;
 
 @ApiTag('TCP edges', 'edgtcp')
-@Controller(PATH)
+@Controller(TCP_EDGES.path)
 export class TcpEdgesController {
   constructor(
     private readonly commands: CommandBus,
@@ -34,10 +34,10 @@ export class TcpEdgesController {
   }
 
   @Get()
-  @ApiList(TcpEdgeResource, PATH, {
+  @ApiList(TcpEdgeResource, TCP_EDGES.path, {
     id: 'listTcpEdges',
     summary: 'List TCP edges',
-    plural: 'tcp_edges',
+    listKey: 'tcp_edges',
     creation: [CreateTcpEdgeBody],
   })
   list(@Read() request: ReadRequest) {

@@ -46,7 +46,7 @@ class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
     const { accountId } = context;
     const decide = async (edge: TcpEdge | undefined, _: RequestContext, at: Date) => {
       const fields = hostports === undefined ? others : { ...others, hostports: this.claims.listed(hostports, at) };
-      // Before the look-up, so that an unknown edge is 404 and not 409.
+      // This comes before the look-up, so that an unknown edge is 404 and not 409.
       const events = update(edge, fields);
       await this.claims.refuseTaken(id, hostports);
       return events;

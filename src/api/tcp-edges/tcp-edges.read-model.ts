@@ -43,10 +43,13 @@ export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
 /** The unique index over exclusive hostports; violated if two edges race for one hostport. */
 export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 
-/** Any number of edges of an account may list one hostport outside strict mode. An answer holds those that listed it first. */
+/**
+ * Any number of edges of an account may list one hostport outside strict mode. An answer holds the edges that listed it
+ * first.
+ */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
-/** `$1`: the account whose edges are wanted, or '' for those of all accounts. */
+/** `$1`: the account whose edges are wanted, or '' for the edges of all accounts. */
 const BY_HOSTPORTS = onPrimary({
   name: 'tcp_edges_by_hostports',
   text: `select l.hostport, l.account_id as "accountId", l.edge_id as id,
@@ -61,7 +64,7 @@ const BY_HOSTPORTS = onPrimary({
     order by l.listed_at, l.edge_id`,
 });
 
-/** An edge, and the length of its list of IP policies: reading the list itself can cost much. */
+/** An edge, and the length of its list of IP policies. */
 export interface EdgeOfHostport extends Ref {
   readonly namedPolicies: number;
 }
@@ -82,7 +85,7 @@ export class EdgesByHostport {
     return (await this.find({ accountId, id: hostport })) ?? [];
   }
 
-  /** Those of the canonical hostports that edges of other accounts list. */
+  /** The ones of these canonical hostports that edges of other accounts list. */
   async ofOtherAccounts(accountId: string, hostports: readonly string[]): Promise<ReadonlySet<string>> {
     const values = hostports.map((hostport) => claimValue('hostport', hostport));
     const { rows } = await queryNamed<{ value: string }>(this.pool, CLAIMED_BY_OTHERS, [accountId, values]);

@@ -2,13 +2,13 @@ import type { Entity } from '../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID } from '../http/openapi/parts.js';
 import { describedResource } from '../resources/fields.js';
-import type { Resource } from '../resources/resource.js';
+import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
 import { BACKEND, IP_POLICY, type ModuleName } from './edge-modules.js';
-import { notFound, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
+import { type TcpEdge, type TcpEdgeEvent, tcpEdgeNotFound } from './tcp-edge.js';
 import { TEXTS } from './tcp-edges.bodies.js';
 import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
-export const PATH = 'edges/tcp';
+const PATH = 'edges/tcp';
 
 const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
@@ -88,12 +88,12 @@ export class TcpEdgeResource extends describedResource(PATH, 'edgtcp', TEXTS) {
 
 type Modules = Pick<TcpEdgeResource, ModuleName>;
 
-export const TCP_EDGES: Resource<TcpEdge, TcpEdgeEvent> = {
+export const TCP_EDGES: ResourceDescriptor<TcpEdge, TcpEdgeEvent> = {
   model: tcpEdgesReadModel,
   idPrefix: 'edgtcp',
   path: PATH,
-  plural: 'tcp_edges',
-  notFound,
+  listKey: 'tcp_edges',
+  notFound: tcpEdgeNotFound,
   toResource,
 };
 

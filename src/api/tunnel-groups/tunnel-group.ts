@@ -15,28 +15,28 @@ export interface TunnelGroup {
 export type TunnelGroupEvent = PlainEvent<'tunnel_group', TunnelGroup>;
 
 /** The same for an unknown id and for an id of another account. */
-export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
+export const tunnelGroupNotFound = (): Problem => new Problem('not_found', 'Resource not found');
 
-export const tunnelGroup = plainEntity<'tunnel_group', TunnelGroup>('tunnel_group', notFound);
+export const tunnelGroup = plainEntity<'tunnel_group', TunnelGroup>('tunnel_group', tunnelGroupNotFound);
 
 /** Far above any real group. */
 export const MAX_LABELS = 100;
 export const MAX_LABEL_BYTES = 255;
 
-/** The fields of a body. */
-interface Given {
+/** The fields of a body, as sent. */
+interface SentTunnelGroup {
   readonly description?: string;
   readonly metadata?: string;
   readonly labels?: object;
 }
 
 /** A new group: an absent field is empty. Throws Problem. */
-export function parseTunnelGroup({ description = '', metadata = '', labels = {} }: Given): TunnelGroup {
+export function parseTunnelGroup({ description = '', metadata = '', labels = {} }: SentTunnelGroup): TunnelGroup {
   return { description, metadata, labels: parseLabels(labels) };
 }
 
 /** The fields that a change gives. Throws Problem. */
-export function parseChanges({ description, metadata, labels }: Given): Partial<TunnelGroup> {
+export function parseChanges({ description, metadata, labels }: SentTunnelGroup): Partial<TunnelGroup> {
   return omitUndefined({ description, metadata, labels: labels && parseLabels(labels) });
 }
 

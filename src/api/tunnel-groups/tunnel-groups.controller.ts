@@ -8,7 +8,6 @@ import { Reads } from '../resources/reads.js';
 import { CreateTunnelGroup, DeleteTunnelGroup, UpdateTunnelGroup } from './tunnel-groups.handlers.js';
 import {
   CreateTunnelGroupBody,
-  PATH,
   TUNNEL_GROUPS,
   TunnelGroupResource,
   UpdateTunnelGroupBody,
@@ -17,7 +16,7 @@ import {
 const LABEL_PROBLEMS = ['label_key_length', 'label_value_length', 'label_has_equals_sign'] as const;
 
 @ApiTag('Tunnel groups', 'bkdtg')
-@Controller(PATH)
+@Controller(TUNNEL_GROUPS.path)
 export class TunnelGroupsController {
   constructor(
     private readonly commands: CommandBus,
@@ -35,10 +34,10 @@ export class TunnelGroupsController {
   }
 
   @Get()
-  @ApiList(TunnelGroupResource, PATH, {
+  @ApiList(TunnelGroupResource, TUNNEL_GROUPS.path, {
     id: 'listTunnelGroups',
     summary: 'List tunnel groups',
-    plural: 'backends',
+    listKey: 'backends',
     creation: [CreateTunnelGroupBody],
   })
   list(@Read() request: ReadRequest) {

@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { EdgeReferences, NAMED_CONSTRAINT, repeatedOn } from '../resources/edge-references.js';
-import { notFound, parseChanges, parseTunnelGroup, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
+import { EdgeReferences, NAMED_CONSTRAINT, retryOnConstraints } from '../resources/edge-references.js';
+import { parseChanges, parseTunnelGroup, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
 import { type CreateTunnelGroupBody, TUNNEL_GROUPS, type UpdateTunnelGroupBody } from './tunnel-groups.resource.js';
 
 export class CreateTunnelGroup extends CreateCommand<CreateTunnelGroupBody> {}
@@ -38,11 +38,11 @@ class DeleteTunnelGroupHandler implements ICommandHandler<DeleteTunnelGroup> {
 
   execute({ context, id }: DeleteTunnelGroup) {
     const decide = async (group: TunnelGroup | undefined) => {
-      if (group === undefined) throw notFound();
+      if (group === undefined) throw TUNNEL_GROUPS.notFound();
       await this.edges.refuseNamed(context.accountId, id, 'tunnel group');
       return tunnelGroup.remove(group, this.edges.deletionData);
     };
-    return repeatedOn([NAMED_CONSTRAINT], () => this.changes.apply(TUNNEL_GROUPS, context, id, decide));
+    return retryOnConstraints([NAMED_CONSTRAINT], () => this.changes.apply(TUNNEL_GROUPS, context, id, decide));
   }
 }
 

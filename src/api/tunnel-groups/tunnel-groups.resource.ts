@@ -11,18 +11,18 @@ import {
   Metadata,
   textFields,
 } from '../resources/fields.js';
-import type { Resource } from '../resources/resource.js';
+import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
 import {
   type Labels,
   MAX_LABEL_BYTES,
   MAX_LABELS,
-  notFound,
   type TunnelGroup,
   type TunnelGroupEvent,
+  tunnelGroupNotFound,
 } from './tunnel-group.js';
 import { tunnelGroupsReadModel } from './tunnel-groups.read-model.js';
 
-export const PATH = 'backends/tunnel_group';
+const PATH = 'backends/tunnel_group';
 const TEXTS = textFields('The build farm', '{"team":"infrastructure"}');
 const LABELS = {
   description: `Labels that a tunnel must have, with their values. At most ${MAX_LABELS} labels; keys of 1 to ${MAX_LABEL_BYTES} bytes, values of at most ${MAX_LABEL_BYTES}, neither with an equals sign.`,
@@ -52,13 +52,13 @@ export class TunnelGroupResource extends describedResource(PATH, 'bkdtg', TEXTS)
   @ApiField({ description: TUNNELS, listOf: TunnelRef, example: [] }) tunnels!: readonly TunnelRef[];
 }
 
-export const TUNNEL_GROUPS: Resource<TunnelGroup, TunnelGroupEvent> = {
+export const TUNNEL_GROUPS: ResourceDescriptor<TunnelGroup, TunnelGroupEvent> = {
   model: tunnelGroupsReadModel,
   idPrefix: 'bkdtg',
   path: PATH,
-  plural: 'backends',
+  listKey: 'backends',
   readOnlyFields: ['tunnels'],
-  notFound,
+  notFound: tunnelGroupNotFound,
   toResource,
 };
 
@@ -66,6 +66,6 @@ function toResource(group: Entity<TunnelGroup>, baseUrl: string): TunnelGroupRes
   return { ...describedIn(group, baseUrl, PATH), labels: inOrder(group.labels), tunnels: [] };
 }
 
-/** Rows hold the names in another order than events, and one ETag stands for the same bytes. */
+/** Rows hold the names in another order than events do, but answers with one ETag must have the same bytes. */
 const inOrder = (labels: Labels): Labels =>
   Object.fromEntries(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)));

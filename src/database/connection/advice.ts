@@ -1,20 +1,20 @@
 import { messageOf } from '../../kernel/error-message.js';
 import { PostgresFailure } from '../failure.js';
 
-/** What an operator can do about a failed connection. `what` is matched with its code and message. */
+/** What an operator can do about a failed connection. `what` matches the code and message of the failure. */
 interface Advice {
   readonly what: RegExp;
-  /** Completes the sentence that the message begins. `URL` stands for the setting that names the database. */
+  /** Follows the message of the failure. `URL` stands for the setting that names the database. */
   readonly wayOut: string;
-  /** The failure may pass by itself. Absent: to wait for the database does not help. */
-  readonly mayPass?: true;
+  /** The failure may end by itself. Absent: waiting does not help. */
+  readonly isTransient?: true;
 }
 
 const ADVICE: readonly Advice[] = [
   {
     what: /^ECONNREFUSED/,
     wayOut: 'no server listens there; start it, or correct the host and the port in URL',
-    mayPass: true,
+    isTransient: true,
   },
   { what: /^ENOTFOUND/, wayOut: 'no such host; correct its name in URL' },
   { what: /^(EACCES|EPERM)/, wayOut: 'let the user of this process open the socket' },
@@ -48,23 +48,25 @@ const ADVICE: readonly Advice[] = [
   {
     what: /server is a standby/,
     wayOut: 'name the primary in URL, or a proxy that finds it (docs/failover.md)',
-    mayPass: true,
+    isTransient: true,
   },
 ];
 
-/** The message with the way out, if there is one. `setting`: the name of the one that names the database. */
+/**
+ * The message of an error, with what the operator can do about it. `setting` is the name of the setting with the URL.
+ */
 export function withAdvice(error: unknown, setting: string): string {
   const ways = rootsOf(error).map((root) => adviceOn(root)?.wayOut.replaceAll(/\bURL\b/g, setting));
   const distinct = [...new Set(ways)].filter((way) => way !== undefined);
   return [messageOf(error), ...distinct].join('; ');
 }
 
-/** Whether the same connection may succeed later without a change that the operator makes. */
-export const mayPass = (error: unknown): boolean =>
+/** Whether a later attempt to connect may succeed without a change by the operator. */
+export const isTransient = (error: unknown): boolean =>
   rootsOf(error).some((root) => {
     const failure = PostgresFailure.of(root);
     const advice = adviceOn(root);
-    return advice === undefined ? !failure.isOfServer || failure.isConnectionLoss : advice.mayPass === true;
+    return advice === undefined ? !failure.isFromServer || failure.isConnectionLoss : advice.isTransient === true;
   });
 
 const adviceOn = (error: unknown): Advice | undefined => ADVICE.find(({ what }) => what.test(codeAndMessage(error)));
@@ -74,7 +76,7 @@ function codeAndMessage(error: unknown): string {
   return `${code}${messageOf(error)}`;
 }
 
-/** The errors behind that of a host with several addresses. */
+/** The causes of an error. A host with several addresses has one for each. */
 function rootsOf(error: unknown): readonly unknown[] {
   if (error instanceof AggregateError) return error.errors.flatMap(rootsOf);
   return error instanceof Error && error.cause !== undefined ? rootsOf(error.cause) : [error];

@@ -2,22 +2,24 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type ConnectionOptions, createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { messageOf } from '../../kernel/error-message.js';
 
-/** How a connection is encrypted; false: not at all. */
+/** How a connection is encrypted. False means that it is not. */
 export type Encryption = false | ConnectionOptions;
 
 const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const;
-/** They would go on without encryption, if the server or someone between says so. */
+/**
+ * With these modes the connection would go on without encryption if the server, or an attacker on the way, asks for it.
+ */
 const LAX_MODES = ['allow', 'prefer'];
 type Mode = (typeof MODES)[number];
 
-/** libpq takes `ssl=true` of JDBC, and node-postgres has the other values. */
+/** The values of the parameter `ssl`: libpq takes `true`, as JDBC writes it, and node-postgres takes all of them. */
 const MODE_OF_SSL = new Map([
   ['true', 'require'],
   ['1', 'require'],
   ['false', 'disable'],
   ['0', 'disable'],
 ]);
-/** node-postgres cannot keep what they demand. */
+/** node-postgres does not support these parameters, so the service refuses them. */
 const UNSUPPORTED = ['sslcrl', 'sslcrldir', 'ssl_min_protocol_version', 'ssl_max_protocol_version'];
 /** The CA certificates of the system: of Debian, Red Hat, SUSE, and Alpine or macOS. */
 const SYSTEM_CAS = [
@@ -39,9 +41,9 @@ export const ENCRYPTION_PARAMETERS = [
 ];
 
 /**
- * Reads the parameters of a URL that libpq has for TLS, with the meaning that they have there. Without any, a connection that
- * stays on this machine is not encrypted, and any other is. Files are named in the URL: the folder ~/.postgresql is not read.
- * The messages complete the sentence "DATABASE_URL ...".
+ * Reads libpq's TLS parameters from a URL, with the meaning that libpq gives them, but never the folder ~/.postgresql.
+ * Without parameters a connection is encrypted unless it stays on this machine. The messages complete the sentence
+ * "DATABASE_URL ...".
  */
 export function encryptionOf(parameters: URLSearchParams, isThisMachine: boolean): Encryption {
   const parameter = (name: string): string | undefined => parameters.getAll(name).at(-1);
@@ -59,7 +61,7 @@ type Parameter = (name: string) => string | undefined;
 
 function modeOf(parameter: Parameter, fallback: Mode): Mode {
   const ssl = parameter('ssl');
-  // Like other PG variables, which node-postgres reads for what the URL leaves out.
+  // node-postgres also reads other PG variables for what the URL leaves out.
   const inherited = process.env.PGSSLMODE || fallback;
   const given = parameter('sslmode') ?? (ssl === undefined ? inherited : (MODE_OF_SSL.get(ssl) ?? ssl));
   if (LAX_MODES.includes(given)) {
@@ -77,7 +79,7 @@ function modeOf(parameter: Parameter, fallback: Mode): Mode {
 }
 
 /**
- * As in libpq, a file of CAs is used in every mode, and only verify-full compares the name of the host. Without a file
+ * As in libpq, every mode uses a given file of CAs, and only verify-full compares the name of the host. Without a file,
  * verify-full trusts the CAs that Node trusts.
  */
 function serverCheck(mode: Mode, rootCert: string | undefined): ConnectionOptions {
@@ -89,7 +91,7 @@ function serverCheck(mode: Mode, rootCert: string | undefined): ConnectionOption
   return { rejectUnauthorized: false };
 }
 
-/** Undefined: the CAs that come with Node. */
+/** The CAs of the system. Undefined: the CAs that come with Node. */
 function systemCas(): string | undefined {
   const file = [process.env.SSL_CERT_FILE ?? '', ...SYSTEM_CAS].find((path) => path !== '' && existsSync(path));
   return file === undefined ? undefined : readFileSync(file, 'utf8');
@@ -112,10 +114,10 @@ function fileOf(name: string, path: string): string {
   }
 }
 
-/** Without files, which most URLs do not name: to read Node's own CAs takes 10 ms of CPU. */
+/** The context of all connections whose URL names no files. */
 let withoutFiles: SecureContext | undefined;
 
-/** Made once: it holds all CAs of a system. Else OpenSSL would also refuse bad files only when it connects. */
+/** Made before the first connection, so that bad files are refused at the start. */
 function contextOf(files: SecureContextOptions): SecureContext {
   if (Object.values(files).every((file) => file === undefined)) {
     withoutFiles ??= createSecureContext();

@@ -13,7 +13,10 @@ export interface Binaries {
   readonly majorVersion: number;
 }
 
-/** Environment of PostgreSQL's programs. It inherits only PATH: a stray PGOPTIONS or LANG must not change a cluster. */
+/**
+ * Environment of PostgreSQL's programs. It inherits only PATH, because a PGOPTIONS or LANG of the user could change the
+ * cluster.
+ */
 export const POSTGRES_ENV = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
 /** Finds the server programs of the npm package, and copies them if `user` cannot run them where they are. */
@@ -44,8 +47,8 @@ function packageDir(): string {
 }
 
 /**
- * Creates the library links without which the server does not start. npm packages cannot hold symbolic links, so the
- * package's install script creates them, but `npm --ignore-scripts` skips that script.
+ * Creates the library links that the server needs to start. npm packages cannot hold symbolic links, so the package's
+ * install script creates them, and `npm --ignore-scripts` skips that script.
  */
 async function createLibraryLinks(pkg: string): Promise<void> {
   const list = await readFile(path.join(pkg, 'native/pg-symlinks.json'), 'utf8').catch(ignoreMissing);
@@ -62,7 +65,7 @@ async function createLibraryLinks(pkg: string): Promise<void> {
   }
 }
 
-/** A rename makes the copy complete or absent. A new release of the package gets a copy of its own. */
+/** The copy gets its name at the end, so it is complete or absent. A new release of the package gets its own copy. */
 async function copyPackage(pkg: string, version: string, log: (line: string) => void): Promise<string> {
   const copy = path.join(STATE_DIR, `bin-${version}`);
   if (await lstat(copy).catch(ignoreMissing)) return copy;

@@ -8,7 +8,7 @@ import { ignoreExisting, ignoreMissing } from './errors.js';
 import type { ClusterLocation, ServingUser } from './location.js';
 import { identityOf, isAlive } from './postmaster.js';
 
-/** Creates the cluster if there is none. Returns whether it did. */
+/** Creates the cluster if there is none. Returns whether it has created one. */
 export async function ensureCluster(
   { dir, user }: ClusterLocation,
   { initdb, majorVersion }: Binaries,
@@ -36,13 +36,13 @@ async function versionOf(dir: string): Promise<number | undefined> {
   return text === undefined ? undefined : Number.parseInt(text, 10);
 }
 
-/** Kubernetes opens the folders of a volume to the group of fsGroup. PostgreSQL refuses such a folder. */
+/** Kubernetes gives the group of fsGroup access to the folders of a volume. PostgreSQL refuses such a folder. */
 async function closeToOthers(dir: string): Promise<void> {
   const { mode } = await lstat(dir);
   if (mode & 0o027) await chmod(dir, 0o700);
 }
 
-/** initdb works in a draft folder, renamed at the end: an interrupted start leaves no partial cluster. */
+/** initdb works in a draft folder, which is renamed at the end. So an interrupted start leaves no partial cluster. */
 async function createCluster(dir: string, user: ServingUser | undefined, initdb: string): Promise<boolean> {
   await removeAbandonedDrafts(dir);
   const draft = `${dir}.new-${await identityOf(process.pid)}`;

@@ -27,13 +27,13 @@ export interface EmbeddedPostgres extends PostgresServer {
   readonly clusterDir: string;
   /** Whether initdb ran in this start. */
   readonly isNew: boolean;
-  /** Removes a cluster that this start has made, with the folders that it has made for it. For a stopped server. */
+  /** Removes the cluster and the folders that this start has made. The server must be stopped. */
   removeNew(): Promise<void>;
 }
 
 type StartOptions = Pick<ServerOptions, 'log' | 'pooled'>;
 
-/** What a start has made: nothing of it stays if the start fails. */
+/** The files that a start has made. A start that fails removes them. */
 interface Made {
   /** The cluster, and the files that lead to it. Empty if the cluster was there before. */
   readonly cluster: string[];
@@ -42,7 +42,7 @@ interface Made {
 }
 
 const USER = 'postgres';
-/** Attempts while another start, or the remains of a killed server, lock the cluster: about 10 s in all. */
+/** Another start, or the remains of a killed server, may lock the cluster. All attempts together take about 10 s. */
 const MAX_ATTEMPTS = 100;
 const BETWEEN_ATTEMPTS_MS = 100;
 const LOCK_CONFLICT = /lock file ".*" (already exists|is empty)|shared memory block .* still in use/;
@@ -89,7 +89,7 @@ async function start(dataDir: string, made: Made, { log, pooled }: StartOptions)
   if (isInStateFolder(clusterDir)) {
     await writeLocationNotes(dataDir, clusterDir);
     if (isNew) made.cluster.push(...locationNotes(dataDir));
-    // A DATA_DIR that was removed and made again hides its data.
+    // Someone may have removed DATA_DIR and made it again: its data is still in the state folder.
     const earlier = !wasHere && !isNew ? ', with the data of an earlier folder of this name' : '';
     log(`the database of ${dataDir} is in ${clusterDir}${earlier}: to remove it, run tunnel-access data remove`);
   }
@@ -98,7 +98,7 @@ async function start(dataDir: string, made: Made, { log, pooled }: StartOptions)
   return { ...server, host, port: POSTGRES_PORT, user: USER, clusterDir, isNew, removeNew: () => discard(made) };
 }
 
-/** Another instance may have started on the new cluster first. Then the cluster is that one's, and stays. */
+/** If another instance has started on the new cluster first, the cluster stays. */
 async function discard({ cluster, folders }: Made): Promise<void> {
   const [dir] = cluster;
   if (dir !== undefined && (await findPostmaster(dir)).kind !== 'none') return;

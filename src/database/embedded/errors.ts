@@ -3,8 +3,8 @@ import { types } from 'node:util';
 import { OperatorError } from '../../kernel/operator-error.js';
 
 /**
- * Does work on a DATA_DIR, whose absolute path it gets. A failed system call (permissions, a full or read-only disk, a file
- * in the way) is a problem of DATA_DIR.
+ * Calls `work` with the absolute path of a DATA_DIR. If a system call fails (permissions, a full or read-only disk, a
+ * file in the way), the error names DATA_DIR.
  */
 export async function onDataDir<T>(dataDir: string, work: (resolved: string) => Promise<T>): Promise<T> {
   const resolved = path.resolve(dataDir);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { ignoreExisting, ignoreMissing } from './errors.js';
 
-/** The user that PostgreSQL runs as if this process is root, since it does not run as root. */
+/** The user that PostgreSQL runs as if this process is root: PostgreSQL refuses to run as root. */
 export interface ServingUser {
   readonly uid: number;
   readonly gid: number;
@@ -18,7 +18,7 @@ export interface ClusterLocation {
   readonly user: ServingUser | undefined;
 }
 
-/** Root puts here what the serving user cannot reach in the service's own folders. */
+/** If this process is root, it puts files here that the serving user cannot reach in the service's own folders. */
 export const STATE_DIR = '/var/lib/tunnel-access';
 
 const run = promisify(execFile);
@@ -27,11 +27,11 @@ const isRoot = (): boolean => process.getuid?.() === 0;
 /** Names a folder that belongs to `dir` but cannot be inside it. */
 export const shortHash = (dir: string): string => createHash('sha256').update(dir).digest('hex').slice(0, 12);
 
-/** The folder of the cluster whose DATA_DIR, a real path, its serving user cannot enter. */
+/** The folder of a cluster whose serving user cannot enter DATA_DIR. `dataDir` is a real path. */
 export const stateFolderOf = (dataDir: string): string => path.join(STATE_DIR, shortHash(dataDir));
 export const isInStateFolder = (dir: string): boolean => dir.startsWith(`${STATE_DIR}/`);
 
-/** What leads to a cluster in a state folder: a link, and a note for people beside it. */
+/** The link in DATA_DIR to a cluster in a state folder, and the note for people beside it. */
 export const locationNotes = (dataDir: string): readonly [link: string, note: string] => [
   path.join(dataDir, 'postgres'),
   path.join(dataDir, 'WHERE-IS-MY-DATA.txt'),
@@ -60,7 +60,8 @@ export async function makeStateFolder(folder = STATE_DIR): Promise<string> {
 }
 
 /**
- * Finds the cluster at `DATA_DIR/postgres`, a folder or our link to one. Throws for a dangling link: its data is lost.
+ * Finds the cluster at `DATA_DIR/postgres`, which is a folder or our link to one. Throws if the link leads nowhere,
+ * because the data is then lost.
  */
 export async function findCluster(dataDir: string): Promise<string | undefined> {
   const entry = path.join(dataDir, 'postgres');
@@ -73,7 +74,10 @@ export async function findCluster(dataDir: string): Promise<string | undefined> 
   );
 }
 
-/** Locates the existing cluster, which its owner serves, or else chooses a folder that the serving user can reach. */
+/**
+ * Locates the existing cluster, or else chooses a folder that the serving user can reach. The owner of a cluster serves
+ * it.
+ */
 export async function locateCluster(dataDir: string): Promise<ClusterLocation> {
   const home = await realpath(dataDir);
   const dir = await findCluster(home);
@@ -113,7 +117,7 @@ async function userNamed(name: string): Promise<ServingUser | undefined> {
   return Number(uid) > 0 ? { uid: Number(uid), gid: Number(gid) } : undefined;
 }
 
-/** Whether `user` can enter the folder, in which case a shell of that user can. Only root can enter /root, for example. */
+/** Whether `user` can enter the folder. A shell of that user tries it. */
 export async function canReach(dir: string, user: ServingUser | undefined): Promise<boolean> {
   if (!user) return true;
   return run('/bin/sh', ['-c', 'cd "$0"', dir], { ...user, cwd: '/' }).then(
@@ -125,7 +129,7 @@ export async function canReach(dir: string, user: ServingUser | undefined): Prom
   );
 }
 
-/** Leaves in DATA_DIR what leads to its cluster in a state folder. */
+/** Writes the link and the note that lead from DATA_DIR to its cluster in a state folder. */
 export async function writeLocationNotes(dataDir: string, dir: string): Promise<void> {
   const [link, file] = locationNotes(dataDir);
   const note =

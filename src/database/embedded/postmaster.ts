@@ -9,20 +9,20 @@ import { promisify } from 'node:util';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { ignoreMissing } from './errors.js';
 
-/** A fast shutdown writes a checkpoint first. */
+/** A fast shutdown first writes a checkpoint of PostgreSQL, which takes time. */
 const ORPHAN_STOP_MS = 60_000;
 const POLL_MS = 25;
 
 /**
- * The server process of a cluster. Its command line names the service that started it, by pid and start time: if that
- * process still runs, the server is owned, else it is an orphan of a crash. Neither the parent process nor a lock file
- * can decide this: an orphan's new parent may be any process, and a lock file goes stale.
+ * The server process of a cluster. Its command line names the service that started it, by pid and start time: the
+ * server is owned while that process runs, and is an orphan of a crash afterwards. The parent process does not tell
+ * this, because an orphan may get any process as its parent, and a lock file does not, because it may be stale.
  */
 type Postmaster =
-  /** `stalePid`: named by postmaster.pid, but not a server of this cluster; the pid may have been reused. */
+  /** `stalePid` is in postmaster.pid, but is no server of this cluster. The system may have reused the pid. */
   | { readonly kind: 'none'; readonly stalePid: number | undefined }
   | { readonly kind: 'orphan'; readonly pid: number }
-  /** `owner` describes who runs it, for a message. */
+  /** `owner` describes who runs the server, for a message. */
   | { readonly kind: 'owned'; readonly owner: string };
 
 /** Finds the server process of the cluster in `dir`. A pid alone does not identify it, since the system reuses pids. */
@@ -75,7 +75,7 @@ export async function identifyingArguments(dir: string): Promise<string[]> {
   return ['-D', dir, '-c', `tunnel_access.service=${await identityOf(process.pid)}`];
 }
 
-/** `<pid>@<start time>`, which no later process shares; undefined if the process has ended. */
+/** `<pid>@<start time>`, which no later process has. Undefined if the process has ended. */
 export async function identityOf(pid: number): Promise<string | undefined> {
   const found = await findProcess(pid);
   return found && `${pid}@${found.startTime}`;
@@ -92,7 +92,7 @@ interface Process {
   readonly command: string;
 }
 
-/** A process that has ended is none, even while its parent has not reaped it (state Z). */
+/** Undefined for a process that has ended, even if its parent has not reaped it yet (state Z). */
 async function findProcess(pid: number): Promise<Process | undefined> {
   const found = await (existsSync('/proc/self/stat') ? readProc(pid) : askPs(pid));
   return /^[ZX]/.test(found?.state ?? 'X') ? undefined : found;
@@ -104,7 +104,7 @@ async function readProc(pid: number): Promise<Process | undefined> {
       error.code === 'ESRCH' ? undefined : ignoreMissing(error),
     );
   const [stat, command] = [await read('stat'), await read('cmdline')];
-  // The name in brackets can hold any character. After it come the fields from the third on; the 22nd is the start time.
+  // The name in brackets can hold any character. The third field follows it, and the 22nd is the start time.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
   return { state: fields[0] ?? 'X', startTime: fields[22 - 3] ?? '', command: (command ?? '').replaceAll('\0', ' ') };
 }
@@ -122,7 +122,7 @@ async function askPs(pid: number): Promise<Process | undefined> {
   return { state, startTime: startTime.trim().replace(/\s+/g, '_'), command };
 }
 
-/** Contents of the postmaster.pid that a running server keeps in its folder. */
+/** The contents of postmaster.pid, which a running server keeps in its folder. */
 interface PidFile {
   readonly pid: number;
   readonly port: number;

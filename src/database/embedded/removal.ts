@@ -4,12 +4,15 @@ import { ignoreMissing, onDataDir } from './errors.js';
 import { locationNotes, stateFolderOf } from './location.js';
 import { requireNoServer } from './postmaster.js';
 
-/** Beside the database, since who can read the database must not be able to sign. */
+/**
+ * The file of the key that signs checkpoints. It is outside the database: who can read the database must not be able to
+ * sign.
+ */
 export const CHECKPOINT_KEY_FILE = 'checkpoint-key';
-/** With the first key, if no terminal showed it. */
+/** The file that holds the first API key, if no terminal showed it. */
 export const FIRST_CALLS_FILE = 'try-it.txt';
 
-/** What belongs to a DATA_DIR, as real paths. */
+/** The files that belong to a DATA_DIR, as real paths. */
 export interface EmbeddedData {
   /** Folders and files to remove. Empty: there is no database. */
   readonly paths: readonly string[];
@@ -18,12 +21,12 @@ export interface EmbeddedData {
 }
 
 /**
- * Finds what the embedded PostgreSQL keeps for a DATA_DIR, which may be gone: a state folder is named after it.
- * Throws if a server runs on the data.
+ * Finds the files that the embedded PostgreSQL keeps for a DATA_DIR, even if the folder itself is gone. Throws if a
+ * server runs on the data.
  */
 export const findEmbeddedData = (dataDir: string): Promise<EmbeddedData> => onDataDir(dataDir, find);
 
-/** Removes the data before the link that leads to it, so a removal that was interrupted can be repeated. */
+/** Removes the data first and the link to it last, so a removal that was interrupted can be repeated. */
 export async function removeEmbeddedData({ paths, home }: EmbeddedData): Promise<void> {
   for (const one of paths) await rm(one, { recursive: true, force: true });
   await rmdir(home).catch((error) => {
@@ -56,7 +59,7 @@ async function find(dataDir: string): Promise<EmbeddedData> {
   return { paths, home };
 }
 
-/** Of a folder that is gone: what its real path was, unless a link was in the part that is gone. */
+/** The real path that a missing folder had, unless the missing part contained a link. */
 async function realPathOfMissing(dir: string): Promise<string> {
   const real = await realpath(dir).catch(ignoreMissing);
   if (real !== undefined || path.dirname(dir) === dir) return real ?? dir;

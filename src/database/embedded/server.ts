@@ -7,19 +7,19 @@ import type { ClusterLocation } from './location.js';
 import { identifyingArguments, readPidFile } from './postmaster.js';
 import { POSTGRES_PORT } from './socket.js';
 
-/** Crash recovery replays PostgreSQL's log since the last checkpoint, which takes a minute on a slow disk. */
+/** After a crash PostgreSQL replays its log since the last checkpoint. On a slow disk this takes a minute. */
 const START_DEADLINE_MS = 120_000;
 const STILL_WAITING_MS = 5_000;
 const POLL_MS = 15;
 const TAIL_CHARACTERS = 4_000;
-/** PostgreSQL's default, for the service and the commands beside it. */
+/** PostgreSQL's own default. */
 const MIN_CONNECTIONS = 100;
-/** Beside the pools: for commands, long work and the server's own reserve. */
+/** Connections in addition to the pools: for commands, long work and the server's own reserve. */
 const FURTHER_CONNECTIONS = 20;
 const MIN_SHARED_BUFFERS_MB = 128;
-/** Enough for the pages that a busy service uses; the operating system caches the files in addition. */
+/** This holds the pages that a busy service uses. The operating system caches the files too. */
 const MAX_SHARED_BUFFERS_MB = 1024;
-/** Its input ends with the service, however that ends. Then it asks the server for a fast shutdown. */
+/** Its input ends when the service ends in any way. Then it asks the server for a fast shutdown. */
 const LIFELINE = ['-c', 'read -r _; kill -INT "$1"', 'tunnel-access-lifeline'];
 
 export interface ServerOptions {
@@ -41,8 +41,8 @@ export interface PostgresServer {
 }
 
 /**
- * Starts a server. Resolves when it accepts connections; with the end of its output if it does not. `stalePid`: the
- * process that a stale postmaster.pid names; it is not a server of this cluster.
+ * Starts a server. Resolves with the server when it accepts connections, or with the end of its output if it does not.
+ * `stalePid` is a process that a stale postmaster.pid names, and that is no server of this cluster.
  */
 export async function startServer(
   options: ServerOptions,
@@ -80,7 +80,7 @@ function spawnServer(
   identifying: readonly string[],
   stalePid: number | undefined,
 ) {
-  // No TCP, so that only the serving user and root can connect. fsync and synchronous_commit keep their safe defaults.
+  // Without TCP only the serving user and root can connect. fsync and synchronous_commit keep their safe defaults.
   const settings = Object.entries({
     listen_addresses: '',
     port: POSTGRES_PORT,
@@ -94,7 +94,7 @@ function spawnServer(
   }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   return spawn(postgres, [...identifying, ...settings], {
     ...location.user,
-    // PostgreSQL takes the process in postmaster.pid for a server unless this variable names it, as pg_ctl does, too.
+    // PostgreSQL takes the process in postmaster.pid for a server, unless this variable of pg_ctl names it.
     env: { ...POSTGRES_ENV, ...(stalePid && { PG_GRANDPARENT_PID: String(stalePid) }) },
     cwd: '/',
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -114,7 +114,7 @@ export function sharedBuffersMb(
   return Math.min(Math.max(share, MIN_SHARED_BUFFERS_MB), MAX_SHARED_BUFFERS_MB);
 }
 
-/** False if the server ended instead, or the deadline passed. */
+/** Resolves with false if the server has ended, or if the deadline has passed. */
 async function becomesReady(child: ChildProcess, { location, log }: ServerOptions): Promise<boolean> {
   let [waitedMs, nextLineMs] = [0, STILL_WAITING_MS];
   for (const startMs = Date.now(); waitedMs < START_DEADLINE_MS; waitedMs = Date.now() - startMs) {
@@ -131,7 +131,7 @@ async function becomesReady(child: ChildProcess, { location, log }: ServerOption
   return false;
 }
 
-/** The server never outlives this process, even if that ends without `stop`: by an uncaught error or by SIGKILL. */
+/** Ends the server with this process, even if the process ends without `stop`: by an uncaught error or by SIGKILL. */
 function stopWithService(pid: number, { location, log }: ServerOptions): ChildProcess {
   const lifeline = spawn('/bin/sh', [...LIFELINE, String(pid)], {
     ...location.user,

@@ -4,14 +4,15 @@ import { OperatorError } from '../../kernel/operator-error.js';
 import { ignoreExisting } from './errors.js';
 import { type ClusterLocation, shortHash } from './location.js';
 
-/** A part of the socket's name only: the server does not listen on TCP. */
+/** The port is only a part of the socket's name. The server does not listen on TCP. */
 export const POSTGRES_PORT = 5432;
 /** The kernel's limit for a unix socket is 104 bytes on macOS and 108 on Linux, including the final zero. */
 const MAX_SOCKET_PATH_BYTES = 103;
 
 /**
- * Chooses the folder of the unix socket: the cluster's, or a private one in /tmp if that path is too long or PostgreSQL
- * would change it. PostgreSQL reads a list of folders, which a comma or a quote would split, and trims each.
+ * Chooses the folder of the unix socket: the cluster's, or a private one in /tmp if the cluster's path does not fit.
+ * PostgreSQL reads the setting as a list of folders, so a path with a comma, a quote or a blank at its end would
+ * change.
  */
 export async function socketFolder(location: ClusterLocation): Promise<string> {
   const { dir } = location;
@@ -20,7 +21,7 @@ export async function socketFolder(location: ClusterLocation): Promise<string> {
 }
 
 /**
- * Refuses a folder that another user created: its name is guessable and /tmp is open to all, so that user could
+ * Refuses a folder that another user created. All users can write to /tmp and guess the name, so that user could
  * impersonate the server.
  */
 async function makePrivateFolder({ dir, user }: ClusterLocation): Promise<string> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { describeBefore, KNOWN_MIGRATIONS, newerOf, ofBefore } from './migrations.js';
+import { describeSuperseded, KNOWN_MIGRATIONS, newerOf, supersededOf } from './migrations.js';
 
 /** Applied by commits that gave each change a migration of its own. */
 const STEP = 'EventLog1763683200001';
@@ -8,18 +8,18 @@ const TOPIC = 'Claims1795651200007';
 
 describe('a database of a version before 1.0', () => {
   it.each([STEP, TOPIC])('is told by its migration %s, and not taken for one of a newer version', (name) => {
-    expect([ofBefore([name, ...KNOWN_MIGRATIONS]), newerOf([name])]).toEqual([name, undefined]);
+    expect([supersededOf([name, ...KNOWN_MIGRATIONS]), newerOf([name])]).toEqual([name, undefined]);
   });
 
   it('is refused with the last commit that migrates it, if there is one, and with the commands that move its data', () => {
     const wayOut = '. `tunnel-access audit export --all` of this version reads it, and `audit import` writes the file';
-    expect(describeBefore(STEP)).toContain(
+    expect(describeSuperseded(STEP)).toContain(
       `(${STEP}), which this version does not migrate; commit 2222aa4 is the last that does${wayOut}`,
     );
-    expect(describeBefore(TOPIC)).toContain(`(${TOPIC}), which this version does not migrate${wayOut}`);
+    expect(describeSuperseded(TOPIC)).toContain(`(${TOPIC}), which this version does not migrate${wayOut}`);
   });
 
   it('is none if its migrations are those of this version', () => {
-    expect(ofBefore(KNOWN_MIGRATIONS)).toBeUndefined();
+    expect(supersededOf(KNOWN_MIGRATIONS)).toBeUndefined();
   });
 });

@@ -7,19 +7,41 @@ export type Queryable = ClientBase | Pool;
 /** Every migration of this version, oldest first. */
 export const KNOWN_MIGRATIONS: readonly string[] = MIGRATIONS.map(({ name }) => name);
 
-/** Names of the applied migrations, oldest first; empty for a database without tables. */
-export async function appliedMigrations(database: Queryable): Promise<readonly string[]> {
+/** The migrations of a database, compared with those of this version. */
+interface MigrationState {
+  /** Those that have run, oldest first. Empty for a database without tables. */
+  readonly applied: readonly string[];
+  /** Those of this version that have not run, oldest first. */
+  readonly pending: readonly string[];
+  /** The first one that only a newer version knows. */
+  readonly newer: string | undefined;
+  /**
+   * Says why the service does not take a database from before 1.0, and what to do. Undefined: the database is no such
+   * one.
+   */
+  readonly refusal: string | undefined;
+}
+
+/** Reads which migrations have run. Needs SELECT only. */
+export async function readMigrations(database: Queryable): Promise<MigrationState> {
+  const applied = await appliedMigrations(database);
+  const superseded = supersededOf(applied);
+  return {
+    applied,
+    pending: KNOWN_MIGRATIONS.filter((name) => !applied.includes(name)),
+    newer: newerOf(applied),
+    refusal: superseded === undefined ? undefined : describeSuperseded(superseded),
+  };
+}
+
+async function appliedMigrations(database: Queryable): Promise<readonly string[]> {
   const tables = await database.query<{ exists: boolean }>(`select to_regclass('migrations') is not null as exists`);
   if (tables.rows[0]?.exists !== true) return [];
   const { rows } = await database.query<{ name: string }>('select name from migrations order by timestamp, id');
   return rows.map(({ name }) => name);
 }
 
-/** The migrations that have not run, oldest first. */
-export const pendingOf = (applied: readonly string[]): readonly string[] =>
-  KNOWN_MIGRATIONS.filter((name) => !applied.includes(name));
-
-/** TypeORM's number of a migration. It grows. */
+/** TypeORM's number of a migration. Later migrations have greater numbers. */
 const numberOf = (name: string): number => Number(name.slice(-13));
 const NEWEST = Math.max(...KNOWN_MIGRATIONS.map(numberOf));
 const unknownOf = (applied: readonly string[]): readonly string[] =>
@@ -29,31 +51,28 @@ const unknownOf = (applied: readonly string[]): readonly string[] =>
 export const newerOf = (applied: readonly string[]): string | undefined =>
   unknownOf(applied).find((name) => numberOf(name) > NEWEST);
 
-/** The first migration of a topic that has been made anew since: see migrations/topic.ts. */
-export const ofBefore = (applied: readonly string[]): string | undefined =>
+/** The first migration that this version has replaced by a newer one of the same topic: see migrations/topic.ts. */
+export const supersededOf = (applied: readonly string[]): string | undefined =>
   unknownOf(applied).find((name) => numberOf(name) <= NEWEST);
 
 const MIGRATE = 'run `tunnel-access migrate`, or start this version of the service';
 
 /** Throws OperatorError unless the database has exactly the migrations of this version. Needs SELECT only. */
 export async function requireMigrations(database: Queryable): Promise<void> {
-  const applied = await appliedMigrations(database);
+  const { applied, pending, newer, refusal } = await readMigrations(database);
   if (applied.length === 0) {
     throw new OperatorError(
       `the database has no tables of the service: ${MIGRATE}; or set DATABASE_URL or DATA_DIR to the value that the service uses`,
     );
   }
-  const old = ofBefore(applied);
-  if (old !== undefined) throw new OperatorError(describeBefore(old));
-  const newer = newerOf(applied);
+  if (refusal !== undefined) throw new OperatorError(refusal);
   if (newer !== undefined) {
     throw new OperatorError(
       `a newer version of the service has migrated the database (${newer}): run the command of that version`,
     );
   }
-  const [pending] = pendingOf(applied);
-  if (pending !== undefined) {
-    throw new OperatorError(`the database lacks migrations of this version (${pending} and later): ${MIGRATE}`);
+  if (pending.length > 0) {
+    throw new OperatorError(`the database lacks migrations of this version (${pending[0]} and later): ${MIGRATE}`);
   }
 }
 
@@ -65,20 +84,22 @@ export async function isReadable(database: Queryable, table: string): Promise<bo
 }
 
 /**
- * Throws OperatorError for a database that was made before its topics were as they are now. A role that may not read the
- * migrations meets another error soon enough.
+ * Throws OperatorError for a database from before 1.0, which this version does not migrate. A role that may not read
+ * the table of migrations passes here, and meets another error later.
  */
-export async function refuseSchemaOfBefore(database: Queryable): Promise<void> {
+export async function refuseSupersededSchema(database: Queryable): Promise<void> {
   if (!(await isReadable(database, 'migrations'))) return;
-  const old = ofBefore(await appliedMigrations(database));
-  if (old !== undefined) throw new OperatorError(describeBefore(old));
+  const { refusal } = await readMigrations(database);
+  if (refusal !== undefined) throw new OperatorError(refusal);
 }
 
-/** The first number of a topic. Commit 2222aa4 is the last that knows the migrations with lower numbers. */
+/**
+ * The lowest number of a migration that has a topic. Commit 2222aa4 is the last that knows the migrations before it.
+ */
 const FIRST_TOPIC = 1_795_651_200_001;
 
-/** Why a database of before is refused, and the way out. */
-export function describeBefore(migration: string): string {
+/** Says why a database with this migration is refused, and what to do. */
+export function describeSuperseded(migration: string): string {
   const lastCommit = numberOf(migration) < FIRST_TOPIC ? '; commit 2222aa4 is the last that does' : '';
   return (
     `the database has the schema of a version before 1.0 (${migration}), which this version does not migrate${lastCommit}. ` +

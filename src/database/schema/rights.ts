@@ -2,8 +2,8 @@ import { onlyRow } from '../query.js';
 import type { Queryable } from './migrations.js';
 
 /**
- * What the service does with each table of the migrations: the rights that its role needs, and no more. An event is
- * never changed. `for update` takes UPDATE, also where no row is updated.
+ * The rights that the service's role needs to each table, and no more. Events get no UPDATE and no DELETE, since
+ * nothing changes them. A `select for update` needs UPDATE, also where no row is updated.
  */
 export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   events: ['SELECT', 'INSERT'],
@@ -28,16 +28,16 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   migration_lock: ['SELECT', 'UPDATE'],
 };
 
-/** The functions that statements of the service call; triggers need no right to theirs. */
+/** The functions that statements of the service call. A trigger calls its function without a right to it. */
 const FUNCTIONS = ['acl_digest', 'event_actor', 'event_leaf_hash', 'require_primary', 'tcp_edge_names'];
 
-/** A right that a role lacks. `object`: as GRANT names it, for example `table events`. */
+/** A right that a role lacks. `object` is what GRANT names, for example `table events`. */
 export interface MissingRight {
   readonly right: string;
   readonly object: string;
 }
 
-/** The catalogs name objects by their oid, so this needs no right, not even to use the schema. */
+/** It names objects by their oid, so it needs no right, not even to use the schema. */
 const MISSING = `
   select 'USAGE' as right, format('schema %I', $2::text) as object where not has_schema_privilege($1, to_regnamespace(quote_ident($2)), 'USAGE')
   union all
@@ -56,7 +56,7 @@ export async function missingRights(database: Queryable, role: string, schema: s
   return (await database.query<MissingRight>(MISSING, values)).rows;
 }
 
-/** Gives `role` the rights that it lacks. The connection's role must own the tables. Returns what it granted. */
+/** Gives `role` the rights that it lacks, and returns them. The connection's role must own the tables. */
 export async function grantMissingRights(
   database: Queryable,
   role: string,
@@ -69,7 +69,7 @@ export async function grantMissingRights(
   return missing;
 }
 
-/** For people: `INSERT, SELECT on table public.events; USAGE on schema public`. */
+/** Describes rights for people: `INSERT, SELECT on table public.events; USAGE on schema public`. */
 export function describeRights(rights: readonly MissingRight[]): string {
   const objects = [...new Set(rights.map(({ object }) => object))];
   const of = (wanted: string): string[] => rights.filter(({ object }) => object === wanted).map(({ right }) => right);

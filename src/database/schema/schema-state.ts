@@ -1,8 +1,8 @@
 import { onlyRow } from '../query.js';
-import { appliedMigrations, isReadable, KNOWN_MIGRATIONS, pendingOf, type Queryable } from './migrations.js';
+import { isReadable, KNOWN_MIGRATIONS, type Queryable, readMigrations } from './migrations.js';
 import { type MissingRight, missingRights } from './rights.js';
 
-/** Where a connection leads, and what keeps the service from using it. */
+/** The schema that a connection uses, and what keeps the service from using it. */
 export interface SchemaState {
   readonly role: string;
   readonly database: string;
@@ -13,13 +13,13 @@ export interface SchemaState {
   readonly missing: readonly MissingRight[];
 }
 
-/** `public`, if the role may use no schema of its search path. */
+/** The schema is `public` if the role may use no schema of its search path. */
 const PLACE = `
   select current_user as role, current_database() as database, coalesce(current_schema(), 'public') as schema`;
 const EXISTS = `select exists
   (select from pg_class where relname = 'migrations' and relnamespace = to_regnamespace(quote_ident($1))) as is`;
 
-/** Needs no right to any table. */
+/** Reads the state of the schema that a connection uses. Needs no right to any table. */
 export async function readSchemaState(database: Queryable): Promise<SchemaState> {
   const place = onlyRow((await database.query<Omit<SchemaState, 'pending' | 'missing'>>(PLACE)).rows);
   const missing = await missingRights(database, place.role, place.schema);
@@ -29,5 +29,5 @@ export async function readSchemaState(database: Queryable): Promise<SchemaState>
 async function pendingMigrations(database: Queryable, schema: string): Promise<readonly string[]> {
   const { rows } = await database.query<{ is: boolean }>(EXISTS, [schema]);
   if (rows[0]?.is !== true) return KNOWN_MIGRATIONS;
-  return (await isReadable(database, 'migrations')) ? pendingOf(await appliedMigrations(database)) : [];
+  return (await isReadable(database, 'migrations')) ? (await readMigrations(database)).pending : [];
 }

@@ -5,12 +5,14 @@ import type { Appended } from './append.js';
 import { CLAIMS_CONSTRAINT } from './append-statement.js';
 import type { PreparedAppend } from './prepared-append.js';
 
-/** Another writer appended to the stream first: load it and decide again. */
+/** Another writer appended to the stream first. The caller must load it and decide again. */
 export class StreamConflict extends Error {
   override readonly name = 'StreamConflict';
 }
 
-/** An event that may take rights came between authentication and append: authenticate and decide again. */
+/**
+ * An event that may take rights came between authentication and append. The caller must authenticate and decide again.
+ */
 export class RightsTaken extends Error {
   override readonly name = 'RightsTaken';
 }
@@ -23,7 +25,7 @@ export class ConstraintViolated extends Error {
   }
 }
 
-/** A row has a value that belongs to another account: see `Claimed`. */
+/** A row has a value that belongs to another account: see `ClaimedColumn`. */
 export class ClaimRefused extends Error {
   override readonly name = 'ClaimRefused';
 }
@@ -36,7 +38,7 @@ export type Refusal =
   | { readonly kind: 'claimsRefused'; readonly claims: ReadonlySet<string> }
   | { readonly kind: 'failed'; readonly failure: PostgresFailure };
 
-/** A refused command. `mayBeWritten`: an attempt may have been committed. */
+/** A refused command. `mayBeWritten` says that an earlier attempt may have been committed. */
 export interface RefusedAppend {
   readonly accountId: string;
   readonly append: PreparedAppend;
@@ -45,14 +47,14 @@ export interface RefusedAppend {
 
 const ANOTHER_ACCOUNT = 'a value belongs to another account';
 
-/** Event ids are in $2. A read-only find would acknowledge an event that only this server has. */
+/** $2 has event ids. The statement is durable, because it must not acknowledge an event that only this server has. */
 const NEWEST_OF_EVENTS = durably(
   'newest_of_events',
   `select position, metadata from events where account_id = $1 and event_id = any($2::uuid[])
     order by position desc limit 1`,
 );
 
-/** Finds the events of a command that was refused. Throws if they are not in the log. */
+/** Finds the events of a refused command in the log. Throws the reason of the refusal if they are not there. */
 export async function recordedBefore(
   pool: Pool,
   refused: RefusedAppend,
@@ -82,13 +84,13 @@ async function findRecorded(pool: Pool, refused: RefusedAppend): Promise<Appende
     values,
     durableLimits(deadline),
   ).catch((error) => {
-    // The event may be there, whether or not this process sent it.
+    // The event may be in the log, whether or not this process sent it.
     throw unavailable(PostgresFailure.of(error), true);
   });
   const [found] = rows;
   if (found === undefined) return undefined;
-  // After a lost connection the event may be our own first attempt. Under an Idempotency-Key it may also be the event of
-  // another request, which was acknowledged elsewhere.
+  // After a lost connection the event may be our own first attempt. Under an Idempotency-Key it may also be the event
+  // of another request, which was acknowledged elsewhere.
   return { position: Number(found.position), isDuplicate: !(refused.mayBeWritten && found.metadata === metadataText) };
 }
 
@@ -99,14 +101,16 @@ function errorOf(failure: PostgresFailure, { rows }: PreparedAppend, alarm: (mes
     return new StreamConflict('the stream has a newer version');
   }
   if (failure.constraint === CLAIMS_CONSTRAINT) return new ClaimRefused(ANOTHER_ACCOUNT);
-  // Positions come from the locked head. A taken one means that the head was lost, or that another program writes.
+  // Positions come from the locked head. If one is taken, the head was lost or another program writes.
   if (failure.constraint === 'events_pk') {
     alarm('a log position was taken twice: log_heads and events disagree; stop writing and verify the log');
   } else if (failure.constraint !== undefined) return new ConstraintViolated(failure.constraint);
   return failure.cause;
 }
 
-/** The error for commands whose statement got no answer. `mayBeWritten`: the database may have committed it. */
+/**
+ * The error for commands whose statement got no answer. `mayBeWritten` says that the database may have committed it.
+ */
 export function unavailable(failure: PostgresFailure, mayBeWritten: boolean): unknown {
   if (!failure.isConnectionLoss && !failure.isDeadlock) return failure.cause;
   const message = mayBeWritten

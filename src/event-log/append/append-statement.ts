@@ -6,12 +6,12 @@ import { EVENT_COLUMNS, type PreparedAppend, type RowWrite, sumOfClaims } from '
 const EVENT_COLUMN_NAMES = Object.keys(EVENT_COLUMNS) as (keyof typeof EVENT_COLUMNS)[];
 
 /**
- * What the statement returns: one row with `base`, the size of the log before it, if it wrote the batch; else a row for each
- * claim that it refuses; none if rights were taken after one of the commands was decided.
+ * A row that the statement returns. If it wrote the batch, there is one row, and `base` is the size of the log before.
+ * If it refused claims, there is a row for each of them, and if rights were taken after a decision, there is none.
  */
 export interface AppendRow {
   readonly base: string | null;
-  /** Only in the rows of a statement with claims. */
+  /** Absent if the statement has no claims. */
   readonly refused?: string | null;
 }
 
@@ -22,10 +22,9 @@ export interface AppendStatement extends NamedStatement {
 }
 
 /**
- * The statement that appends a batch of one account's commands: events, head and read-model rows in one implicit
- * transaction, so that no client round trip happens while the head row is locked.
- * It names only the tables that the batch touches, which gives one prepared text for each combination of tables and of what
- * happens to their rows.
+ * The statement that appends a batch of one account's commands. One statement writes events, head and rows of read
+ * models, so that the head is locked no longer than that statement runs. It names only the tables that the batch
+ * changes, so there is one prepared statement for each combination of tables and changes.
  */
 export function appendStatement(accountId: string, batch: readonly PreparedAppend[]): AppendStatement {
   const events = batch.flatMap((append) => append.events);
@@ -57,7 +56,7 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
 export const hasRefusedClaim = ({ claims }: PreparedAppend, refused: ReadonlySet<string>): boolean =>
   [...refused].some((value) => (claims.get(value) ?? 0) > 0);
 
-/** In the order of the values: two accounts that claim the same ones in opposite order would deadlock. */
+/** The changes of claims, sorted by value. Two accounts that claim the same values in opposite order would deadlock. */
 function claimsOf(batch: readonly PreparedAppend[]): { readonly value: string; readonly change: number }[] {
   const sums = sumOfClaims(batch.flatMap(({ claims }) => [...claims]));
   return [...sums].map(([value, change]) => ({ value, change })).sort((a, b) => (a.value < b.value ? -1 : 1));
@@ -74,12 +73,12 @@ const BATCH = `batch as materialized (
 
 const changesOf = (parameter: number): string => `json_to_recordset($${parameter}::json) as r(value text, change int)`;
 
-/** The claims of other accounts that were committed before. The unique index decides about those that are under way. */
+/** Claims that other accounts have committed before. The unique index decides about claims in running transactions. */
 const refusedPart = (parameter: number): string => `refused as materialized (
   select r.value from ${changesOf(parameter)} cross join lateral (select from claims c
     where c.value = r.value and c.account_id <> $1 limit 1) as other where r.change > 0)`;
 
-/** A trigger removes a claim that no row has any more. */
+/** A trigger removes a claim when no row has its value any more. */
 const claimsPart = (parameter: number): string => `claimed as (
   insert into claims as c (value, account_id, holders, exclusive)
   select r.value, $1, r.change, r.change > 0 from head, ${changesOf(parameter)}
@@ -93,9 +92,9 @@ const BASE = 'select base::text as base from head';
 const BASE_OR_REFUSED =
   'select base::text as base, null as refused from head union all select null, value from refused';
 
-// The head comes before all that is written: its row lock puts the appends of an account in order, in every process.
+// The head is written first, because its row lock orders the appends of an account over all processes.
 // recorded_at strictly increases in an account, one microsecond per event, even when the clock steps back.
-// A statement that waited for the lock sees the newest head in DO UPDATE only: elsewhere its snapshot is older.
+// A statement that waited for the lock sees the newest head only in DO UPDATE, because its snapshot is older.
 const headPart = (having: string): string => `head as (
   insert into log_heads as old (account_id, size, recorded_at, rights_position)
   select $1, count(*), clock_timestamp() + (count(*) - 1) * interval '1 microsecond',
@@ -121,14 +120,15 @@ function removePart({ name, primaryKey }: Table<object>, parameter: number): str
   const rows = `json_populate_recordset(null::${name}, $${parameter}::json)`;
   const columns = primaryKey.map((column) => `array(select ${column === 'account_id' ? '$1' : column} from ${rows})`);
   const matches = primaryKey.map((column) => `t.${column} = gone.${column}`);
-  // PostgreSQL expects ten rows of arrays, and looks each up by its key. Of the JSON it expects a hundred, and may begin with
-  // the rows of the account.
+  // For arrays PostgreSQL expects ten rows, and looks up each by its key. For the JSON it expects a hundred rows, and
+  // may read all rows of the account.
   return `${name}_removed as (
   delete from ${name} t using head, unnest(${columns.join(', ')}) as gone(${primaryKey.join(', ')})
     where ${matches.join(' and ')} returning 1)`;
 }
 
-// Every part selects from head, and insertions depend on the deletions: PostgreSQL would choose another order.
+// Every part selects from head, and insertions depend on the deletions. Otherwise PostgreSQL might choose another
+// order.
 function putPart(table: Table<object>, parameter: number, ofTable: readonly RowWrite[]): string {
   const { name, columns } = table;
   const value = (column: string): string => (column === 'account_id' ? '$1' : `r.${column}`);
@@ -140,7 +140,7 @@ function putPart(table: Table<object>, parameter: number, ofTable: readonly RowW
   ${ofTable.every(({ isNew }) => isNew) ? '' : replacing(table)})`;
 }
 
-/** The clause for rows that may exist. A row of a new entity has none: it must never replace another one. */
+/** The clause for rows that may exist. A row of a new entity lacks it, because it must never replace another row. */
 function replacing({ columns, primaryKey }: Table<object>): string {
   const rest = columns.filter((column) => !primaryKey.includes(column));
   const set = rest.map((column) => `${column} = excluded.${column}`).join(', ');

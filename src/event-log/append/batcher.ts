@@ -1,9 +1,9 @@
 import { Problem } from '../../kernel/problem.js';
 
-/** An item to be sent: `keys` that it must not share with another item of its batch, and its size in bytes. */
+/** An item to be sent. No two items of a batch may share one of their `keys`. */
 export interface Batchable {
   readonly keys: readonly string[];
-  /** Keys that no earlier item of its batch may have. Items may share them. */
+  /** Keys that no earlier item of the batch may have in its `keys`. */
   readonly mustNotFollow: readonly string[];
   readonly sizeBytes: number;
 }
@@ -16,29 +16,29 @@ export interface Waiting<Item extends Batchable, Result> {
 
 type Batch<Item extends Batchable, Result> = readonly Waiting<Item, Result>[];
 
-/** Is told of each batch when it has ended. */
+/** Gets each batch when it has ended. */
 export type BatchListener = (items: number, durationMs: number) => void;
 
-/** How much may wait, be in a batch, and be under way at once. */
+/** How much may wait, how much a batch may hold, and how many batches may run at once. */
 export const DEFAULT_BATCHER_LIMITS = {
-  /** Items that may wait over all accounts; one more is refused with 503. */
+  /** Items that may wait, over all accounts. A further item is refused with 503. */
   queuedItems: 10_000,
   queuedBytes: 128 * 1024 * 1024,
   batchItems: 256,
   batchBytes: 4 * 1024 * 1024,
-  /** Accounts that have a batch under way at once. */
+  /** Batches that may run at once. An account has one at most. */
   batchesInFlight: 4,
 };
 export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
 
 /**
- * Collects the items of each account that arrive while a batch of it is under way, and sends them as its next batch. It has
- * no timer: an idle service sends at once. `send` settles every item of its batch.
+ * Collects the items of an account that arrive while its batch runs, and sends them as its next batch. If no batch
+ * runs, it sends at once. `send` must resolve or reject every item of its batch.
  */
 export class Batcher<Item extends Batchable, Result> {
   onBatch: BatchListener | undefined;
   private readonly queues = new Map<string, Waiting<Item, Result>[]>();
-  /** Accounts that have a batch under way: one at a time. */
+  /** The accounts whose batch runs. */
   private readonly underWay = new Set<string>();
   private queuedItems = 0;
   private queuedBytes = 0;
@@ -73,7 +73,7 @@ export class Batcher<Item extends Batchable, Result> {
     });
   }
 
-  /** Once per turn of the event loop: requests that arrived together go together. */
+  /** Sends once in each turn of the event loop, so that requests that arrive together are sent together. */
   private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;
@@ -89,7 +89,7 @@ export class Batcher<Item extends Batchable, Result> {
       if (this.underWay.has(accountId)) continue;
       const { batch, rest } = takeBatch(queue, this.limits);
       this.queues.delete(accountId);
-      // Set again after the delete, an account with more to send goes to the end of the line.
+      // An account with more to send goes to the end of the queue.
       if (rest.length > 0) this.queues.set(accountId, rest);
       this.start(accountId, batch);
     }
@@ -101,7 +101,7 @@ export class Batcher<Item extends Batchable, Result> {
     this.queuedItems -= batch.length;
     for (const { item } of batch) this.queuedBytes -= item.sizeBytes;
     void this.send(accountId, batch)
-      // `send` settles every item. If it fails itself, no caller waits for ever.
+      // If `send` itself fails, no caller may wait for ever.
       .catch((error: unknown) => batch.forEach(({ reject }) => void reject(error)))
       .finally(() => {
         this.underWay.delete(accountId);
@@ -112,8 +112,8 @@ export class Batcher<Item extends Batchable, Result> {
 }
 
 /**
- * The next batch, in the order of the queue. An item waits if an earlier item has a key that is among its `keys` or its
- * `mustNotFollow`, also if the earlier item waits itself.
+ * Takes the next batch, in the order of the queue. An item stays in the queue if an earlier item has one of its `keys`
+ * or `mustNotFollow` as a key, even if that earlier item stays too.
  */
 function takeBatch<Item extends Batchable, Result>(queue: Batch<Item, Result>, limits: BatcherLimits) {
   const seen = new Set<string>();

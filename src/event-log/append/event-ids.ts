@@ -8,9 +8,8 @@ export const newEventId = (): string => uuidV7();
 const IDEMPOTENCY_NAMESPACE = '7e9f6e4c-6d0b-4b52-9d0e-2f7a3c1d5b88';
 
 /** The id of the event that a principal causes under this Idempotency-Key: the same for every repetition. */
-export const idempotentEventId = (actor: string, key: string): string =>
-  uuidV5(`${actor}\n${key}`, IDEMPOTENCY_NAMESPACE);
+const idempotentEventId = (actor: string, key: string): string => uuidV5(`${actor}\n${key}`, IDEMPOTENCY_NAMESPACE);
 
-/** A new id, unless the request has an Idempotency-Key: the log takes the id of a key once. */
+/** The id of the event of a request: made of its Idempotency-Key, which the log takes once, or else a new id. */
 export const eventIdOf = ({ actor, idempotency_key: key }: EventMetadata): string =>
   key === undefined ? newEventId() : idempotentEventId(actor, key);

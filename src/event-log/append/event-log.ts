@@ -9,7 +9,7 @@ import { Batcher, type BatcherLimits, type BatchListener, DEFAULT_BATCHER_LIMITS
 import { type PreparedAppend, prepareAppend } from './prepared-append.js';
 
 type Command = Waiting<PreparedAppend, Appended>;
-/** `base`: the size of the log before the batch. */
+/** `base` is the size of the log before the batch. */
 type Outcome = { readonly kind: 'written'; readonly base: number } | Refusal;
 type Failed = Extract<Refusal, { kind: 'failed' }>;
 
@@ -25,27 +25,30 @@ interface Batch {
 const MAX_DEADLOCKS = 5;
 /** Pauses before a batch is sent again after the connection was lost. */
 const PAUSES_MS = [0, 50, 100, 200, 400, 800];
-/** Patroni's usual failover. */
+/** A failover of Patroni usually takes less time than this. */
 const DEFAULT_WRITE_DEADLINE_MS = 20_000;
-/** A commit may wait for a standby for a while. A server that is silent must leave time for another attempt. */
+/** A commit may wait for a standby. With a silent server there must be time left for another attempt. */
 const MAX_ATTEMPT_MS = 10_000;
 
 /**
  * Appends to the log. An append is durable when its promise resolves. A rejected append wrote nothing, unless the
- * connection was lost mid-statement; the error then says that the outcome is unknown.
+ * connection was lost during the statement: the error then says that the outcome is unknown.
  */
 export class EventLog {
   private readonly batcher: Batcher<PreparedAppend, Appended>;
+  private readonly limits: BatcherLimits;
 
   constructor(
     private readonly pool: Pool,
     private readonly alarm: (message: string) => void,
-    private readonly limits: BatcherLimits = DEFAULT_BATCHER_LIMITS,
+    /** Absent: the default of each limit. */
+    limits: Partial<BatcherLimits> = {},
     readonly deadlineMs = DEFAULT_WRITE_DEADLINE_MS,
   ) {
+    this.limits = { ...DEFAULT_BATCHER_LIMITS, ...limits };
     this.batcher = new Batcher(
       (accountId, commands) => this.send({ accountId, commands, mayBeWritten: false, losses: 0 }),
-      limits,
+      this.limits,
     );
   }
 
@@ -59,14 +62,14 @@ export class EventLog {
     return { waiting: this.batcher.queued, limit: this.limits.queuedItems };
   }
 
-  /** There is one listener. */
+  /** Sets the listener. There is only one. */
   onBatch(listener: BatchListener): void {
     this.batcher.onBatch = listener;
   }
 
   /**
-   * Throws StreamConflict, RightsTaken, ClaimRefused or ConstraintViolated, or Problem `overloaded` when the queue is full or
-   * the database is away.
+   * Appends the events of one command. Throws StreamConflict, RightsTaken, ClaimRefused or ConstraintViolated, or
+   * Problem `overloaded` when the queue is full or the database is not reachable.
    */
   append(append: Append): Promise<Appended> {
     return this.batcher.push(append.accountId, prepareAppend(append, performance.now() + this.deadlineMs));
@@ -82,7 +85,7 @@ export class EventLog {
       case 'written':
         return acknowledge(commands, outcome.base);
       case 'rightsTaken':
-        // Only the commands that know the oldest rights are refused for certain.
+        // Only the commands that were decided with the oldest rights are surely refused.
         return this.refuse(batch, outcome, (item) => item.rightsPosition === statement.rightsPosition);
       case 'claimsRefused':
         return this.refuse(batch, outcome, (item) => hasRefusedClaim(item, outcome.claims));
@@ -91,7 +94,7 @@ export class EventLog {
     }
   }
 
-  /** Answers the commands that are refused, and sends the others. */
+  /** Rejects the commands that are refused, and sends the others again. */
   private async refuse(batch: Batch, refusal: Refusal, isRefused: (item: PreparedAppend) => boolean): Promise<void> {
     for (const { item, resolve, reject } of batch.commands.filter((command) => isRefused(command.item))) {
       await recordedBefore(this.pool, { ...batch, append: item }, refusal, this.alarm).then(resolve, reject);
@@ -105,7 +108,8 @@ export class EventLog {
     const { failure } = failed;
     if (failure.isConnectionLoss) return this.sendAgain(batch, failure);
     if (!failure.isAboutData) return commands.forEach(({ reject }) => void reject(unavailable(failure, mayBeWritten)));
-    // Nothing was written. Halving finds the command whose data failed; the others are written without it.
+    // Nothing was written. Halving the batch finds the command that failed, and the other commands are written without
+    // it.
     if (commands.length === 1) return this.refuse(batch, failed, () => true);
     const middle = Math.ceil(commands.length / 2);
     await this.send({ ...batch, commands: commands.slice(0, middle) });
@@ -113,8 +117,8 @@ export class EventLog {
   }
 
   /**
-   * Answers the commands whose deadline has come. Event ids are fixed, so the others are written once at the most. Not
-   * `retry`, which has one deadline: each command has its own.
+   * Rejects the commands whose deadline has come, and sends the others again. Their event ids are fixed, so they are
+   * written only once. It does not use `retry`, because each command has its own deadline.
    */
   private async sendAgain(batch: Batch, failure: PostgresFailure): Promise<void> {
     const losses = batch.losses + 1;
@@ -130,7 +134,7 @@ export class EventLog {
     await this.send({ ...batch, commands: rest, losses });
   }
 
-  /** Runs the statement, again after a deadlock. */
+  /** Runs the statement, and repeats it after a deadlock. */
   private async attempt(statement: AppendStatement, deadline: number): Promise<Outcome> {
     for (let deadlocks = 0; ; deadlocks += 1) {
       try {
@@ -153,7 +157,7 @@ function outcomeOf(rows: readonly AppendRow[]): Outcome {
   return claims.size > 0 ? { kind: 'claimsRefused', claims } : { kind: 'rightsTaken' };
 }
 
-/** The earliest one: a command must be answered at its own deadline, whatever else is in its batch. */
+/** The earliest deadline: each command must be answered at its own deadline, whatever else is in its batch. */
 const deadlineOf = (writes: readonly PreparedAppend[]): number => Math.min(...writes.map(({ deadline }) => deadline));
 
 function acknowledge(batch: readonly Command[], base: number): void {

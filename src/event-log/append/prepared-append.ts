@@ -2,18 +2,18 @@ import { claimValue, type Row, type Table } from '../read-model.js';
 import type { Append, StreamAppend } from './append.js';
 import { newEventId } from './event-ids.js';
 
-/** A row to write whole, or the key of a row to remove, as JSON. */
+/** A whole row to write, or the key of a row to remove, as JSON. */
 export interface RowWrite {
   readonly table: Table<object>;
   readonly isRemoval: boolean;
-  /** Of a new entity, whose id no row has. */
+  /** The row belongs to a new entity, whose id no row has. */
   readonly isNew: boolean;
   readonly text: string;
-  /** Rows are sent in this order, which is the same in every process. */
+  /** Rows are sent in the order of this text, which is the same in every process. */
   readonly order: string;
 }
 
-/** What an append says of an event, with the types that PostgreSQL makes of the texts. */
+/** The fields of an event in an append, with the types that PostgreSQL casts the texts to. */
 export const EVENT_COLUMNS = {
   stream_id: 'text',
   stream_version: 'int',
@@ -26,23 +26,31 @@ export const EVENT_COLUMNS = {
 } as const;
 type EventTexts = Readonly<Record<keyof typeof EVENT_COLUMNS, string>>;
 
-/** One command, ready to be sent. Its texts are made once, however often its batch is split or sent again. */
+/** One command that is ready to be sent, also several times. */
 export interface PreparedAppend {
   readonly eventIds: readonly string[];
-  /** JSON as stored with the last event. Its operation id tells this command from another one with the same event id. */
+  /**
+   * The stored metadata of the last event. Its operation id distinguishes this command from another with the same event
+   * id.
+   */
   readonly metadataText: string;
   readonly events: readonly EventTexts[];
   readonly rows: readonly RowWrite[];
-  /** For each claimed value, how many more rows of the account have it than before. Negative: how many fewer. */
+  /**
+   * For each claimed value, how many more rows of the account have it than before. Negative numbers mean fewer rows.
+   */
   readonly claims: ReadonlyMap<string, number>;
-  /** Streams written, and values taken or freed: no two commands of a batch may share one. */
+  /** Streams that are written, and values that are taken or freed. No two commands of a batch may share one. */
   readonly keys: readonly string[];
-  /** Streams of the principal and the API key that make the change. No earlier command of its batch changes one. */
+  /**
+   * Streams of the principal and the API key that make the change. No earlier command of the batch may change one of
+   * them.
+   */
   readonly mustNotFollow: readonly string[];
   readonly sizeBytes: number;
-  /** The head must not have a later change of rights. */
+  /** The append is refused if the head has a later change of rights. */
   readonly rightsPosition: number;
-  /** Time of performance.now() at which its caller is answered 503. */
+  /** At this time of performance.now() the caller gets 503. */
   readonly deadline: number;
 }
 
@@ -96,7 +104,7 @@ const changeOf = (table: Table<object>, { before, after }: StreamAppend): Change
 const exclusiveValuesIn = ({ table, old, rows }: Change): string[] =>
   [...old, ...rows].flatMap((row) => table.exclusiveValuesOf(row as Row));
 
-/** Rows that stay the same are not written again: an edge may list a thousand hostports and change its description. */
+/** Leaves out rows that stay the same: an edge may have a thousand hostports and change its description only. */
 function rowWrites({ table, isNew, old, rows }: Change): RowWrite[] {
   const put = rows.map((row) => {
     const [value] = table.exclusiveValuesOf(row as Row);
@@ -107,7 +115,7 @@ function rowWrites({ table, isNew, old, rows }: Change): RowWrite[] {
   const unchanged = new Set(old.map((row) => JSON.stringify(row)));
   const kept = new Set(rows.map((row) => keyOf(table, row)));
   const gone = old.filter((row) => !kept.has(keyOf(table, row)));
-  // A removal needs the key columns only, and a row may hold a public key of 16 KiB.
+  // A removal needs only the columns of the key.
   const textOf = (row: object): string => JSON.stringify(row, [...table.primaryKey]);
   const removals = gone.map((row) => {
     return { table, isRemoval: true, isNew: false, text: textOf(row), order: keyOf(table, row) };
@@ -117,7 +125,7 @@ function rowWrites({ table, isNew, old, rows }: Change): RowWrite[] {
 
 type ClaimChange = readonly [value: string, change: number];
 
-/** A row that stays adds nothing: it keeps its claim, also one that another account has too. */
+/** A row that stays changes no claim, even if another account has the same claim. */
 function claimChanges({ table: { claimed }, old, rows }: Change): ClaimChange[] {
   if (claimed === undefined) return [];
   const claimOf = (row: object): string => claimValue(claimed.kind, (row as Row)[claimed.column]);
@@ -125,7 +133,7 @@ function claimChanges({ table: { claimed }, old, rows }: Change): ClaimChange[] 
   return [...rows.map((row): ClaimChange => [claimOf(row), 1]), ...freed];
 }
 
-/** The sum of the changes of each value. A value whose sum is 0 is left out. */
+/** The sum of the changes of each value. Values with the sum 0 are left out. */
 export function sumOfClaims(changes: Iterable<ClaimChange>): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const [value, change] of changes) sums.set(value, (sums.get(value) ?? 0) + change);

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
 import { fetchRows, sqlLiteral } from '../../database/index.js';
-import { type AnyReadModel, type Claimed, claimValue } from '../read-model.js';
+import { type AnyReadModel, type ClaimedColumn, claimValue } from '../read-model.js';
 
-/** A claim that is not that of the rows, in the form of a difference between a table and the log. */
+/** A claim that differs from the rows, in the form of a difference between a table and the log. */
 export interface ClaimDifference {
   readonly table: string;
   readonly account: string;
@@ -13,10 +13,10 @@ export interface ClaimDifference {
 }
 
 /**
- * SQL of the claims that the rows of these models make; undefined if they make none. `condition`: which rows, from the column
- * and the kind of their claims.
+ * SQL of the claims that the rows of these models make. Undefined if these models make no claims. `condition` selects
+ * rows by the column and kind of their claims.
  */
-function heldBy(models: readonly AnyReadModel[], condition: (claimed: Claimed) => string): string | undefined {
+function heldBy(models: readonly AnyReadModel[], condition: (claimed: ClaimedColumn) => string): string | undefined {
   const parts = models.flatMap(({ tables }) =>
     tables.flatMap(({ name, claimed }) =>
       claimed === undefined
@@ -28,7 +28,7 @@ function heldBy(models: readonly AnyReadModel[], condition: (claimed: Claimed) =
   return parts.length === 0 ? undefined : parts.join(' union all ');
 }
 
-/** SQL of the claims that there are of the kinds of these models. */
+/** SQL of the stored claims of the kinds of these models. */
 function storedOf(models: readonly AnyReadModel[], account: string | undefined): string {
   const tables = models.flatMap((model) => model.tables);
   const kinds = tables.flatMap(({ claimed }) => (claimed === undefined ? [] : sqlLiteral(claimed.kind)));
@@ -39,7 +39,7 @@ function storedOf(models: readonly AnyReadModel[], account: string | undefined):
 const DIFFERENCE = `select 'claims' as table, account_id as account, value as key, 'holders' as field,
   coalesce(stored.holders::text, 'NULL') as live, coalesce(held.holders::text, 'NULL') as log`;
 
-/** What the proof names, and a repair mends. */
+/** Yields the claims that differ from the rows. The proof reports them, and a repair corrects them. */
 export async function* claimDifferences(
   client: ClientBase,
   models: readonly AnyReadModel[],
@@ -55,10 +55,11 @@ export async function* claimDifferences(
 }
 
 /**
- * Makes the claims of an account those of its rows. The transaction must have locked the head of its log. A value that
- * another account has claimed is shared from then on. `values`: only these claims; undefined: all, of an account that has none.
+ * Writes the claims of an account again from its rows: those of `values`, or all if the account has none yet. The
+ * transaction must have locked the head of the log. If another account has claimed a value, both accounts have it from
+ * then on.
  */
-export async function claimAnew(
+export async function rewriteClaims(
   client: ClientBase,
   models: readonly AnyReadModel[],
   account: string,
@@ -86,7 +87,7 @@ export async function claimAnew(
 }
 
 /** Compares the column itself, so that an index finds the rows. */
-const isOneOf = ({ kind, column }: Claimed): string => {
+const isOneOf = ({ kind, column }: ClaimedColumn): string => {
   const prefix = claimValue(kind, '');
   return `and ${column} = any (array(
     select substr(value, ${prefix.length + 1}) from unnest($2::text[]) value where starts_with(value, '${prefix}')))`;

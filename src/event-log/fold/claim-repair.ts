@@ -1,12 +1,12 @@
 import type { Client } from 'pg';
 import { type DedicatedConnections, PostgresFailure } from '../../database/index.js';
-import { type ClaimDifference, claimAnew, claimDifferences } from '../claims/held-claims.js';
+import { type ClaimDifference, claimDifferences, rewriteClaims } from '../claims/held-claims.js';
 import type { Scope } from './folded-chunks.js';
 
-/** How often a repair is tried again after a deadlock with another account that claims the same values. */
+/** How often a repair is tried after a deadlock with another account that claims the same values. */
 const MAX_ATTEMPTS = 10;
 
-/** Makes the claims those of the rows, some values of an account in a transaction. */
+/** Corrects the claims from the rows, some values of one account in each transaction. */
 export class ClaimRepair {
   differences = 0;
   /** The longest time that the head of an account was locked. */
@@ -18,7 +18,7 @@ export class ClaimRepair {
     private readonly scope: Scope,
   ) {}
 
-  /** `reader`: in a snapshot in which the rows are right. */
+  /** `reader` has a snapshot in which the rows are right. */
   async run(reader: Client, onDifference: (difference: ClaimDifference) => void): Promise<void> {
     for await (const found of claimDifferences(reader, this.scope.models, this.scope.account)) {
       this.differences += found.length;
@@ -26,13 +26,13 @@ export class ClaimRepair {
       const accounts = new Set(found.map(({ account }) => account));
       for (const account of accounts) {
         const values = found.filter((one) => one.account === account).map(({ key }) => key);
-        await this.claimAnew(account, values);
+        await this.rewriteClaims(account, values);
       }
     }
     await this.connections.release(reader);
   }
 
-  private async claimAnew(account: string, values: readonly string[]): Promise<void> {
+  private async rewriteClaims(account: string, values: readonly string[]): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.tryOnce(account, values);
@@ -47,7 +47,7 @@ export class ClaimRepair {
     await this.connections.begin(this.writer);
     await this.writer.query('select from log_heads where account_id = $1 for update', [account]);
     const lockedMs = performance.now();
-    await claimAnew(this.writer, this.scope.models, account, values);
+    await rewriteClaims(this.writer, this.scope.models, account, values);
     await this.connections.commit(this.writer);
     this.longestHeldMs = Math.max(this.longestHeldMs, performance.now() - lockedMs);
   }

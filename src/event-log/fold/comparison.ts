@@ -1,12 +1,13 @@
 import type { Client } from 'pg';
-import { fetchRows, IN_INDEX_ORDER, readAhead } from '../../database/index.js';
+import { fetchRows, IN_INDEX_ORDER } from '../../database/index.js';
 import { type Chunk, eventsOf, foldedChunks, type Scope } from './folded-chunks.js';
+import { readAhead } from './read-ahead.js';
 import { type FoundDifference, RowComparison } from './row-comparison.js';
 import { ReplayError, type StoredEvent } from './stream-fold.js';
 
-/** What a part of the comparison found. */
+/** The differences that a part of the comparison found. */
 interface Compared {
-  /** The streams at the end of the range. Those of the differences may be others. */
+  /** The chunk at the end of the compared range. Differences may be in other streams too. */
   readonly chunk: Chunk;
   readonly differences: readonly FoundDifference[];
 }
@@ -18,9 +19,8 @@ interface SnapshotReaders {
 }
 
 /**
- * Compares the live rows with the fold of the log, without a lock: events, heads and rows change in one transaction, so they
- * agree in every snapshot, also under load. A row that no stream makes is found in the range of its key, whatever account and
- * prefix it has.
+ * Compares the live rows with the fold of the log. It needs no lock: an append changes events, head and rows in one
+ * transaction, so they agree in every snapshot. It compares ranges of keys, so it also finds rows that no stream makes.
  */
 export class Comparison {
   events = 0;
@@ -41,7 +41,7 @@ export class Comparison {
     return this.tables.reduce((sum, { rows }) => sum + rows, 0);
   }
 
-  /** Yields what it finds, and memory holds a part of it. */
+  /** Yields the differences part by part, so that memory holds one part only. */
   async *run(): AsyncGenerator<Compared> {
     const { events, rows } = this.readers;
     await events.query(IN_INDEX_ORDER);
@@ -57,14 +57,14 @@ export class Comparison {
         last = chunk;
       }
     } catch (error) {
-      // An event that cannot be folded ends the comparison, and the chunk before it is whole.
+      // An event that cannot be folded ends the comparison. The chunk before it is complete.
       if (error instanceof ReplayError && last !== undefined) yield* this.compare(last, false);
       throw error;
     }
     if (last !== undefined) yield* this.compare(last, true);
   }
 
-  /** A table that the chunk has no rows of waits for a later one, whose range then begins where its last one ended. */
+  /** Skips a table without rows in the chunk. The next range of that table then begins where its last range ended. */
   private async *compare(chunk: Chunk, isLast: boolean): AsyncGenerator<Compared> {
     const end = isLast ? undefined : chunk.streams.at(-1);
     for (const comparison of this.tables) {
@@ -81,7 +81,7 @@ export class Comparison {
 }
 
 /**
- * PostgreSQL expects a third of the table in a range of two columns, whatever it is, and would read all of it. One time zone
- * makes every printed time the same text.
+ * For a range of two columns PostgreSQL would always expect a third of the table, and read all of it. The time zone
+ * makes all printed times comparable.
  */
 const BY_KEYS = `set local enable_seqscan = off; set local enable_bitmapscan = off; set local timezone = 'UTC'`;

@@ -4,29 +4,29 @@ import { to } from 'pg-copy-streams';
 import { sqlLiteral } from '../../database/index.js';
 import type { AnyReadModel, Table } from '../read-model.js';
 
-/** The digest of the rows of one table, which is that of every server with the same log. */
+/** The digest of the rows of one table. It is equal on all servers with the same log. */
 interface TableDigest {
   readonly table: string;
   /** SHA-256, in hex. */
   readonly digest: string;
 }
 
-/** The digests of the tables as of one snapshot: those of two databases are equal if their rows are. */
+/** The digests of the tables in one snapshot. Two databases with equal rows have equal digests. */
 export interface Digests {
-  /** The size of the log; of all accounts: of their logs together. */
+  /** The size of the account's log, or the sum of the sizes of all logs. */
   readonly position: string;
-  /** The sizes of the logs come first, then the tables of the read models. */
+  /** The digest of the sizes of the logs comes first, then those of the read models' tables. */
   readonly tables: readonly TableDigest[];
 }
 
 type Digested = Pick<Table<never>, 'name' | 'columns' | 'primaryKey'>;
 
-/** Where each log ends. The rest of a head is about one server. */
+/** The size of each log. The other columns of a head may differ between servers. */
 const HEADS: Digested = { name: 'log_heads', columns: ['account_id', 'size'], primaryKey: ['account_id'] };
 
 /**
- * Digests the tables of read models as of the snapshot of the client's transaction. A read model names the columns that
- * events make, so all else, such as a generated column, stays out. `account`: undefined for all.
+ * Digests the tables of read models in the snapshot of the client's transaction. It covers the columns that events
+ * make, and leaves out others, such as generated columns. `account` is undefined for all accounts.
  */
 export async function digestsOf(
   client: ClientBase,
@@ -44,10 +44,10 @@ export async function digestsOf(
 
 const POSITION = `select coalesce(sum(size), 0)::text as position from log_heads where $1::text is null or account_id = $1`;
 
-/** Settings of a server, database or role that change how PostgreSQL prints values, as COPY does in its text format. */
+/** Fixes the settings that change how COPY prints values, whatever the server, database or role has. */
 const ONE_SPELLING = `set local timezone = 'UTC'; set local datestyle = 'ISO'`;
 
-/** Hashes the rows as they come, in the order of the bytes of their keys: an index has it, unless someone changed a collation. */
+/** Hashes the rows in the order of the bytes of their keys. */
 async function digestOf(client: ClientBase, table: Digested, account: string | undefined): Promise<string> {
   const { name, columns, primaryKey } = table;
   const where = account === undefined ? '' : `where account_id = ${sqlLiteral(account)}`;

@@ -2,29 +2,32 @@ import type { ClientBase } from 'pg';
 import type { AnyReadModel, Table } from '../read-model.js';
 import { STORED_EVENT, type StoredEvent, StreamFold } from './stream-fold.js';
 
-/** What is compared, repaired or made: the rows of these models, of all streams or of some. */
+/** Selects rows to compare, repair or write: the rows of these read models, of all streams or of some. */
 export interface Scope {
   readonly models: readonly AnyReadModel[];
-  /** Undefined: all. */
+  /** Undefined: all accounts. */
   readonly account?: string | undefined;
-  /** Of a stream. Undefined: all. */
+  /** The id of a stream. Undefined: all streams. */
   readonly id?: string | undefined;
 }
 
-/** Some streams of a log, one after the other, and the rows that they make. */
+/** Some consecutive streams of a log, and the rows that they make. */
 export interface Chunk {
   readonly events: number;
-  /** Streams whose entity is deleted are among them. */
+  /** They include streams whose entity is deleted. */
   readonly streams: readonly StreamFold[];
   readonly rows: ReadonlyMap<Table<object>, readonly object[]>;
 }
 
-/** A chunk ends with the stream that reaches one of these: a repair locks the writers of an account for a chunk. */
+/**
+ * A chunk ends with the stream that reaches one of these limits. They bound how long a repair locks the writers of an
+ * account.
+ */
 const MAX_STREAMS = 500;
 const MAX_EVENTS = 2_000;
 const MAX_ROWS = 2_000;
 
-/** Folds events that come in the order of `eventsOf`. Memory holds one chunk, however long its last stream is. */
+/** Folds events, which must come in the order of `eventsOf`. Memory holds one chunk, and one batch of events. */
 export async function* foldedChunks(
   batches: AsyncIterable<readonly StoredEvent[]>,
   models: readonly AnyReadModel[],
@@ -69,11 +72,11 @@ class GrowingChunk implements Chunk {
   }
 }
 
-/** The model whose streams have ids like this one; undefined for a stream of no chosen model. */
+/** The read model of the stream with this id. Undefined if it is not among the chosen ones. */
 export const modelOf = (models: readonly AnyReadModel[], id: string): AnyReadModel | undefined =>
   models.find(({ streamPrefixes }) => streamPrefixes.some((prefix) => id.startsWith(`${prefix}_`)));
 
-/** Query for the events of the scope, stream by stream. The index events_stream_version has this order. */
+/** The query for the events of the scope, stream by stream. The index events_stream_version has this order. */
 export const eventsOf = (scope: Scope): { readonly text: string; readonly values: readonly string[] } => {
   const { condition, values } = conditionOf(scope);
   const text = `select ${STORED_EVENT} from events e where ${condition}
@@ -81,7 +84,7 @@ export const eventsOf = (scope: Scope): { readonly text: string; readonly values
   return { text, values };
 };
 
-/** About as many events as the scope has: to count those of a long log takes long. */
+/** PostgreSQL's estimate of the number of events, for the progress of a command. */
 export async function estimatedEvents(client: ClientBase, scope: Scope): Promise<number> {
   const { condition, values } = conditionOf(scope);
   const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
@@ -99,5 +102,5 @@ function conditionOf({ models, account, id }: Scope): { condition: string; value
   return { condition: conditions.join(' and '), values };
 }
 
-/** As a range, which the index can use: the character after `_` is the backtick. */
+/** A range instead of `like`, so that the index can be used. The character after `_` is the backtick. */
 const hasPrefix = (prefix: string): string => `e.stream_id >= '${prefix}_' and e.stream_id < '${prefix}\`'`;

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { DedicatedConnections, exportSnapshot, type MaintenanceDatabase } from '../../database/index.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/index.js';
 import { claimDifferences } from '../claims/held-claims.js';
 import type { AnyReadModel } from '../read-model.js';
 import { checkLogs, type VerifyWatcher } from '../verify/verify.js';
@@ -13,39 +13,39 @@ import { ReplayError } from './stream-fold.js';
 export interface Proof {
   readonly events: number;
   readonly rows: number;
-  /** With the faults of the logs. */
+  /** The number of differences, together with the faults of the logs. */
   readonly differences: number;
-  /** How long it took to fold the events and to compare the rows, after the checks of the logs. */
+  /** The time that the fold and the comparison took, without the checks of the logs. */
   readonly comparedMs: number;
 }
 
 export interface ProofWatcher extends Pick<VerifyWatcher, 'account' | 'keysOf' | 'events' | 'fault'> {
-  /** The log of an account is checked next, or the tables are compared with an estimate of events. */
+  /** A step begins: the check of an account's log, or the comparison of the tables. `events` may be an estimate. */
   readonly begin: (what: string, events: number) => void;
   readonly difference: (difference: Difference) => void;
   /** Absent: no digests are made. */
   readonly digests?: (digests: Digests) => void;
 }
 
-/** What a proof is about. */
-export interface Proven {
+/** The read models and rows that a proof covers. */
+export interface ProofScope {
   /** Every read model, for the checks of the logs. */
   readonly all: readonly AnyReadModel[];
-  /** Those whose tables are compared. */
+  /** The read models whose tables are compared. */
   readonly proven: readonly AnyReadModel[];
-  /** Only the rows of this stream. Undefined: of all. */
+  /** Compares only the rows of this stream. Undefined: of all streams. */
   readonly id?: string | undefined;
 }
 
 /** Checks the logs as `verify` does, and compares the live rows with the fold of the logs, in one snapshot. */
 export async function prove(
   database: MaintenanceDatabase,
-  { all, proven, id }: Proven,
+  { all, proven, id }: ProofScope,
   watcher: ProofWatcher,
 ): Promise<Proof> {
   return DedicatedConnections.use(database, async (connections) => {
     const client = await connections.openSnapshot();
-    const snapshot = await exportSnapshot(client);
+    const snapshot = await connections.exportSnapshot(client);
     let faults = 0;
     const fault: ProofWatcher['fault'] = (one) => {
       faults += 1;
@@ -80,7 +80,7 @@ async function proveRows(
   try {
     for await (const { differences } of comparison.run()) differences.forEach(watcher.difference);
     await connections.release(reader);
-    // Where a row is wrong, the claims that it makes tell nothing. Those of one stream are not known.
+    // Claims can be compared only if all rows are right. Which claims belong to one stream is not known.
     if (comparison.differences === 0 && scope.id === undefined) {
       claims = await proveClaims(await connections.openSnapshot(snapshot), scope, watcher);
     }
@@ -92,7 +92,7 @@ async function proveRows(
   return { events, rows, differences: differences + claims };
 }
 
-/** Compares the claims with the rows, which are those of the log. */
+/** Compares the claims with the rows, after the rows were proven equal to the log. */
 async function proveClaims(client: Client, { models, account }: Scope, { difference }: ProofWatcher): Promise<number> {
   let differences = 0;
   for await (const found of claimDifferences(client, models, account)) {

@@ -1,19 +1,19 @@
-import { DedicatedConnections, exportSnapshot, type MaintenanceDatabase } from '../../database/index.js';
+import { DedicatedConnections, type MaintenanceDatabase } from '../../database/index.js';
 import type { Table } from '../read-model.js';
 import { ClaimRepair } from './claim-repair.js';
 import { Comparison } from './comparison.js';
 import { type Chunk, estimatedEvents, type Scope } from './folded-chunks.js';
 import type { Difference, FoundDifference } from './row-comparison.js';
 import type { StreamFold } from './stream-fold.js';
-import { Differing, StreamRepair } from './stream-repair.js';
+import { DifferingStreams, StreamRepair } from './stream-repair.js';
 
-/** What a repair has read, and how much of it it has changed. */
+/** What a repair has read and changed. */
 export interface Repaired {
-  /** That were folded. */
+  /** The number of events that were folded. */
   readonly events: number;
-  /** That were compared. */
+  /** The number of rows that were compared. */
   readonly rows: number;
-  /** With those of claims. */
+  /** The number of differences, with those of the claims. */
   readonly differences: number;
   readonly removed: number;
   readonly written: number;
@@ -22,22 +22,22 @@ export interface Repaired {
 }
 
 export interface RepairWatcher {
-  /** The comparison begins. `events`: an estimate. */
+  /** The comparison begins. `events` is an estimate. */
   readonly begin: (events: number) => void;
   readonly events: (count: number) => void;
   readonly difference: (difference: Difference) => void;
 }
 
 /**
- * Compares the live rows with the log as the proof does, and makes those that differ what the log makes them, some streams in
- * a transaction. It can be stopped at any time and run again, and two may run at once: each transaction reads again what it
- * writes, under the lock of the heads.
+ * Compares the live rows with the log as the proof does, and replaces the rows that differ, a few streams in each
+ * transaction. It can be stopped at any time and run again, and two repairs may run at once. Each transaction reads its
+ * rows again under the lock of the heads.
  */
 export async function repair(database: MaintenanceDatabase, scope: Scope, watcher: RepairWatcher): Promise<Repaired> {
   return DedicatedConnections.use(database, async (connections) => {
     const rows = await connections.openSnapshot();
     watcher.begin(await estimatedEvents(rows, scope));
-    const events = await connections.openSnapshot(await exportSnapshot(rows));
+    const events = await connections.openSnapshot(await connections.exportSnapshot(rows));
     const writer = await connections.open();
     const streams = new StreamRepair(connections, writer);
     const comparison = new Comparison({ events, rows }, scope, watcher.events);
@@ -51,7 +51,7 @@ export async function repair(database: MaintenanceDatabase, scope: Scope, watche
     await batches.repair();
     await Promise.all([events, rows].map((client) => connections.release(client)));
     const claims = new ClaimRepair(connections, writer, scope);
-    // The claims are those of the rows, so they come after them. Those of one stream are not known.
+    // Claims follow from rows, so they are repaired last. Which claims belong to one stream is not known.
     if (scope.id === undefined) await claims.run(await connections.openSnapshot(), watcher.difference);
     return {
       events: comparison.events,
@@ -64,18 +64,20 @@ export async function repair(database: MaintenanceDatabase, scope: Scope, watche
   });
 }
 
-/** Half a chunk: the rows of a stream are written together, and an edge may have a thousand. */
+/**
+ * The limits are half a chunk, because the rows of a stream are written together, and an edge may have a thousand rows.
+ */
 const MAX_STREAMS = 250;
 const MAX_ROWS = 1_000;
 
-/** Collects the streams that differ, up to the end of a chunk. */
+/** Collects streams that differ, and repairs them at the end of a chunk at the latest. */
 class Batches {
   private readonly tables: ReadonlyMap<string, Table<object>>;
   private chunk: Chunk | undefined;
   private known = new Map<string, StreamFold>();
-  private differing: Differing;
+  private differing: DifferingStreams;
   private rows = 0;
-  /** The row of the last difference. Those of a row come one after the other. */
+  /** The row of the last difference. All differences of a row follow each other. */
   private lastRow = '';
 
   constructor(
@@ -83,7 +85,7 @@ class Batches {
     private readonly streams: StreamRepair,
   ) {
     this.tables = new Map(scope.models.flatMap(({ tables }) => tables.map((table) => [table.name, table])));
-    this.differing = new Differing(scope.models);
+    this.differing = new DifferingStreams(scope.models);
   }
 
   async add(chunk: Chunk, { table: name, account, id, key }: FoundDifference): Promise<void> {
@@ -101,7 +103,7 @@ class Batches {
 
   async repair(): Promise<void> {
     if (this.differing.size > 0) await this.streams.run(this.differing);
-    this.differing = new Differing(this.scope.models);
+    this.differing = new DifferingStreams(this.scope.models);
     this.rows = 0;
   }
 

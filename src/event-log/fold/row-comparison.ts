@@ -3,33 +3,33 @@ import { fetchRows } from '../../database/index.js';
 import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
 import type { Scope } from './folded-chunks.js';
 
-/** A field of a live row that differs from the log. The field `(row)` stands for a row that only one side has. */
+/** A field of a live row that differs from the log. If only one side has the row, the field is `(row)`. */
 export interface Difference {
   readonly table: string;
   readonly account: string;
   /** The rest of the row's key, its parts separated by blanks. */
   readonly key: string;
   readonly field: string;
-  /** JSON or NULL, shortened if long; `(hidden)` for a field that the API does not show either. */
+  /** JSON or NULL, shortened if it is long. It is `(hidden)` for a field that the API never shows. */
   readonly live: string;
-  /** In the same form. */
+  /** The value from the log, in the same form. */
   readonly log: string;
 }
 
-/** A difference and the stream of its row, which the log need not have. */
+/** A difference and the id of its row's stream. The log may have no such stream. */
 export interface FoundDifference extends Difference {
   readonly id: string;
 }
 
-/** The place of a stream in the order of accounts and streams. */
+/** The account and id of a stream, by which streams are ordered. */
 export interface StreamPlace {
   readonly accountId: string;
   readonly id: string;
 }
 
 /**
- * Compares the live rows of one table with the rows that the log makes, one range of streams after another, so memory holds
- * the rows of one range. It gives the log's rows as a parameter, since a standby, and a role with SELECT only, can make no
+ * Compares the live rows of one table with the rows that the log makes, one range of streams at a time, so memory holds
+ * one range only. It sends the log's rows as a parameter, because a standby, or a role with SELECT only, cannot make a
  * temporary table.
  */
 export class RowComparison {
@@ -37,10 +37,10 @@ export class RowComparison {
   private after: StreamPlace | undefined;
   private readonly hidden: ReadonlySet<string>;
   private readonly both: string;
-  /** Rows that have been compared, of either side. */
+  /** The number of rows that have been compared. */
   rows = 0;
 
-  /** `client`: in a transaction, of which PostgreSQL reads the live rows. */
+  /** `client` is in a transaction, in which PostgreSQL reads the live rows. */
   constructor(
     private readonly client: Client,
     private readonly scope: Scope,
@@ -51,7 +51,9 @@ export class RowComparison {
     this.both = `(${logRows(table)}) log using (${table.primaryKey})`;
   }
 
-  /** Ranges must come in their order. `last`: the stream with which the range ends; undefined: it ends with the table. */
+  /**
+   * Compares the next range, which ends with the stream `last`. The range ends with the table if `last` is undefined.
+   */
   async *differencesUpTo(
     last: StreamPlace | undefined,
     log: readonly object[],
@@ -68,12 +70,12 @@ export class RowComparison {
     }
   }
 
-  /** Adds the values of its parameters. */
+  /** SQL of the live rows of the range. Adds its parameters to `values`. */
   private liveRows(last: StreamPlace | undefined, values: unknown[]): string {
     const { account, id } = this.scope;
     const stream = streamColumn(this.table);
     const conditions = ['true'];
-    // Beside `account_id =` PostgreSQL would begin to read a range of two columns at the first row of the account.
+    // With `account_id =` too, PostgreSQL would read a range of two columns from the first row of the account on.
     const bound = (operator: string, place: StreamPlace): void => {
       const at = `$${values.push(place.id)}`;
       const isOfAll = account === undefined;
@@ -96,10 +98,10 @@ export class RowComparison {
   }
 }
 
-/** The column of the stream that made a row. */
+/** The column with the id of a row's stream. */
 export const streamColumn = ({ primaryKey }: Table<object>): string => primaryKey[1] ?? '';
 
-/** SQL of rows that are given as JSON in $1. */
+/** SQL of the log's rows, which are JSON in $1. */
 export const logRows = ({ name, columns }: Table<object>): string =>
   `select ${columns} from json_populate_recordset(null::${name}, $1::json)`;
 
@@ -123,7 +125,7 @@ function differentFields({ name, columns, primaryKey }: Table<object>): string {
   return [row, ...fields].join(' union all ');
 }
 
-/** As JSON, with times as the API has them. */
+/** SQL that prints a value as JSON, with times in the form of the API. */
 const printedValue = (value: string): string => `case when ${value} is null then 'NULL'
   when pg_typeof(${value}) = 'timestamptz'::regtype then replace(to_json(${value})::text, '+00:00"', 'Z"')
   else to_json(${value})::text end`;

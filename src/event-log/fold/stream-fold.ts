@@ -8,12 +8,12 @@ export class ReplayError extends OperatorError {
   override readonly name = 'ReplayError';
 }
 
-/** What a fold reads of an event. */
+/** The fields of an event that a fold reads. */
 export interface StoredEvent {
   readonly account_id: string;
   readonly stream_id: string;
   readonly stream_version: number;
-  /** A bigint, which pg gives as text. */
+  /** A bigint, which pg returns as text. */
   readonly position: string;
   readonly type: string;
   readonly data: string;
@@ -21,19 +21,21 @@ export interface StoredEvent {
   readonly occurred_ms: number;
 }
 
-/** The columns of `events e` that make a StoredEvent. pg can read no time of a database whose datestyle is not ISO. */
+/**
+ * The columns of a StoredEvent in `events e`. The time is a number, because pg can parse times only with datestyle ISO.
+ */
 export const STORED_EVENT = `e.account_id, e.stream_id, e.stream_version, e.position, e.type, e.data,
   floor(extract(epoch from e.occurred_at) * 1000)::float8 as occurred_ms`;
 
-/** A stream as far as it has been folded. It can be folded further when it has new events. */
+/** The fold of a stream so far. It can take further events later. */
 export class StreamFold {
-  /** Undefined before the creation and after the deletion. */
+  /** The entity. Undefined before its creation and after its deletion. */
   private entity: EntityRow | undefined;
   private last: StreamEnd | undefined;
   private lastEvent: StoredEvent | undefined;
   private readonly rules: StreamRules | undefined;
 
-  /** `model`: undefined for a stream of which no chosen model makes rows. */
+  /** `model` is undefined if none of the chosen read models belongs to the stream. */
   constructor(
     readonly accountId: string,
     readonly id: string,
@@ -58,7 +60,7 @@ export class StreamFold {
     this.lastEvent = event;
   }
 
-  /** The rows that the stream makes in a table, of its own model or another. */
+  /** The rows that the stream makes in a table. There are none in a table of another read model. */
   rowsIn(table: Table<object>): readonly object[] {
     const isOurs = this.model?.tables.includes(table) === true;
     if (!isOurs || this.entity === undefined) return [];
@@ -69,7 +71,7 @@ export class StreamFold {
     }
   }
 
-  /** A hash that fits tells nothing of the fields: someone may have written the event by hand. */
+  /** Folds one event. An event with a right hash can still lack fields, if someone wrote it by hand. */
   private folded(model: AnyReadModel, current: DomainEvent, event: StoredEvent): EntityRow | undefined {
     const time = timeOf(event);
     try {
@@ -80,7 +82,7 @@ export class StreamFold {
   }
 }
 
-const UNFOLDABLE = 'its data lacks a field, or has one of another type, so no row can be made of it';
+const UNFOLDABLE = 'its data lacks a field, or has a field of the wrong type, so no row can be made from it';
 
 const RULES = new WeakMap<AnyReadModel, StreamRules>();
 

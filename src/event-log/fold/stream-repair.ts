@@ -2,13 +2,13 @@ import type { Client } from 'pg';
 import { type DedicatedConnections, fetchRows, PostgresFailure } from '../../database/index.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import type { AnyReadModel, Table } from '../read-model.js';
+import { conflictingStreams } from './conflicting-streams.js';
 import { modelOf } from './folded-chunks.js';
-import { rivalsOf } from './rivals.js';
 import { logRows, type StreamPlace, streamColumn } from './row-comparison.js';
 import { STORED_EVENT, type StoredEvent, StreamFold } from './stream-fold.js';
 
-/** Streams of which live rows differ from the log, and the tables of these rows. */
-export class Differing {
+/** Streams with live rows that differ from the log, and the tables of these rows. */
+export class DifferingStreams {
   readonly tables = new Set<Table<object>>();
   private readonly byPlace = new Map<string, StreamFold>();
 
@@ -26,7 +26,7 @@ export class Differing {
     return this.byPlace.has(`${accountId} ${id}`);
   }
 
-  /** `known`: as far as the stream has been folded. Returns false for a stream that is here already. */
+  /** Adds a stream, with its fold so far if there is one (`known`). Returns false if the stream is there already. */
   add(place: StreamPlace, known?: StreamFold): boolean {
     if (this.has(place)) return false;
     const { accountId, id } = place;
@@ -39,7 +39,9 @@ export class Differing {
   }
 }
 
-/** How often a repair is tried again after a deadlock, or after a value was taken that nobody holds any more. */
+/**
+ * How often a repair is tried after a deadlock, or after a unique value was taken although no row holds it any more.
+ */
 const MAX_ATTEMPTS = 10;
 
 interface Written {
@@ -47,7 +49,7 @@ interface Written {
   readonly written: number;
 }
 
-/** Writes the rows of streams anew, from the log as it is now, while their writers wait. */
+/** Writes the rows of streams again from the present log, while the writers of their accounts wait. */
 export class StreamRepair {
   removed = 0;
   written = 0;
@@ -59,25 +61,27 @@ export class StreamRepair {
     private readonly client: Client,
   ) {}
 
-  /** Adds the streams that hold a unique value of these, and repairs them in the same transaction. */
-  async run(differing: Differing): Promise<void> {
+  /**
+   * Repairs these streams. Streams that hold a unique value of theirs are added and repaired in the same transaction.
+   */
+  async run(differing: DifferingStreams): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         await this.connections.begin(this.client);
         return await this.write(differing);
       } catch (error) {
-        // A connection that was lost must not hide why.
+        // The rollback fails if the connection is lost. The first error says why.
         await this.client.query('rollback').catch(() => undefined);
         const { isDeadlock, isUniqueViolation, constraint } = PostgresFailure.of(error);
-        if (isUniqueViolation && (await this.addRivals(differing))) attempt = 0;
+        if (isUniqueViolation && (await this.addConflicting(differing))) attempt = 0;
         else if (isUniqueViolation && attempt >= MAX_ATTEMPTS) throw takenTwice(constraint);
         else if (!(isDeadlock || isUniqueViolation) || attempt >= MAX_ATTEMPTS) throw error;
       }
     }
   }
 
-  /** Folds up to now before it locks, so that the writers of a long stream wait for its last events only. */
-  private async write(differing: Differing): Promise<void> {
+  /** Folds once before it locks, so that under the lock only the last events of a long stream are left. */
+  private async write(differing: DifferingStreams): Promise<void> {
     await this.client.query(SETTINGS);
     await this.foldOn(differing.streams);
     const accounts = new Set(differing.streams.map(({ accountId }) => accountId));
@@ -103,7 +107,7 @@ export class StreamRepair {
     }
   }
 
-  private async writeRows(differing: Differing): Promise<Written> {
+  private async writeRows(differing: DifferingStreams): Promise<Written> {
     const total = { removed: 0, written: 0 };
     for (const table of differing.tables) {
       const values = [JSON.stringify(differing.rowsIn(table)), ...placesOf(differing.streams)];
@@ -114,11 +118,11 @@ export class StreamRepair {
     return total;
   }
 
-  private async addRivals(differing: Differing): Promise<boolean> {
+  private async addConflicting(differing: DifferingStreams): Promise<boolean> {
     let isNew = false;
     for (const table of differing.tables) {
-      for (const rival of await rivalsOf(this.client, table, differing.rowsIn(table))) {
-        if (differing.add(rival)) isNew = true;
+      for (const place of await conflictingStreams(this.client, table, differing.rowsIn(table))) {
+        if (differing.add(place)) isNew = true;
       }
     }
     return isNew;
@@ -135,13 +139,16 @@ const placesOf = (streams: readonly StreamPlace[]): readonly [accounts: string[]
   streams.map(({ id }) => id),
 ];
 
-/** With the first setting the triggers let rows be written in any order. With the others PostgreSQL reads no whole table. */
+/** The first setting lets triggers accept rows in any order. With the others PostgreSQL does not read a whole table. */
 const SETTINGS = `set local tunnel_access.repair = 'on'; set local enable_seqscan = off; set local enable_bitmapscan = off`;
 
-/** The order keeps two repairs from waiting for each other. An account without a log has no head, and no writer. */
+/** The order prevents a deadlock of two repairs. An account without a log has no head, and nobody writes to it. */
 const LOCK_HEADS = 'select from log_heads where account_id = any ($1) order by account_id for update';
 
-/** Stream by stream (`offset 0`): a merge join would read the index of a long log from its beginning. */
+/**
+ * `offset 0` makes PostgreSQL look up stream by stream. A merge join would read the index of a long log from its
+ * beginning.
+ */
 const LATER_EVENTS = `select ${STORED_EVENT}
   from unnest($1::text[], $2::text[], $3::int[]) as s(account_id, stream_id, version) cross join lateral (
     select * from events e where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version > s.version
@@ -149,8 +156,8 @@ const LATER_EVENTS = `select ${STORED_EVENT}
   order by e.account_id, e.stream_id, e.stream_version`;
 
 /**
- * Deletes the rows of these streams that are not rows of the log, and inserts those of the log that are not there. The insertion
- * depends on the deletion: PostgreSQL would choose another order, and a unique value may pass from one row to another.
+ * Deletes the live rows of these streams that differ from the log, and inserts the log's rows. The insertion depends on
+ * the deletion, because a unique value may move from one row to another and PostgreSQL might insert first.
  */
 function writeRows(table: Table<object>): string {
   const { name, columns, primaryKey } = table;

@@ -4,18 +4,21 @@ import type { AnyReadModel, Entity, EventFacts, ReadModel } from '../read-model.
 import { LogReader } from './log-reader.js';
 import { foldRecorded } from './recorded-event.js';
 
-/** A page of the entities at a log position, newest first: at most `max` entities older than `beforeId`. */
+/** A page of entities at a log position: at most `max` entities that are older than `beforeId`, newest first. */
 interface AsOfPage {
   readonly accountId: string;
   readonly idPrefix: string;
   readonly beforeId: string | null;
   readonly max: number;
   readonly position: number;
-  /** Narrows the search. Absent: each entity of the account is folded until the page is full. */
+  /** Selects entities by a fixed field. Absent: all entities of the account are folded until the page is full. */
   readonly narrowing?: Narrowing | undefined;
 }
 
-/** Finds the rows `t` of now by a field that no event changes. $1: account, $2: older than this id, $4: the value. */
+/**
+ * Finds the present rows `t` by a field that no event changes. $1 is the account, ids are less than $2, and $4 is the
+ * value.
+ */
 interface Narrowing {
   readonly table: string;
   /** The order is newest first. */
@@ -23,10 +26,10 @@ interface Narrowing {
   readonly value: string;
 }
 
-/** Streams that one query selects; most of their entities still exist. */
+/** How many streams one query selects. */
 const STREAMS_PER_QUERY = 100;
 
-/** Leaves out the streams that had ended by then. */
+/** Streams that had begun at the position $5 and had not ended. */
 const STREAMS_BEFORE = {
   name: 'streams_before',
   text: `select stream_id as id from events e
@@ -36,14 +39,14 @@ const STREAMS_BEFORE = {
     order by stream_id desc limit ${STREAMS_PER_QUERY}`,
 };
 
-/** A scalar, so that the planner looks it up for each row that it has found, and never begins with it. */
+/** A scalar subquery, so that PostgreSQL evaluates it for each row that it has found, and does not begin with it. */
 const beganBefore = (id: string): string =>
   `(select began.position from events began
     where began.account_id = $1 and began.stream_id = ${id} and began.stream_version = 1) <= $5`;
 
 /**
- * An entity that a fixed filter selected at the position is still selected, or it has ended since. Both parts are of one
- * snapshot, so no entity leaves the one and misses the other, and none is in both. The index of ends is events_ends.
+ * An entity that the filter selects at the position is selected now too, or has ended since then. Both parts read one
+ * snapshot, so each entity is in exactly one of them. The second part uses the index events_ends.
  */
 const narrowedStreams = ({ table, filter: { name, rows, order } }: Narrowing, endTypes: readonly string[]) => ({
   name: `${table}_before_by_${name}`,
@@ -73,7 +76,7 @@ export class AsOfQueries {
     const found: Entity<State>[] = [];
     const endTypes = endTypesOf(model);
     const streams = narrowing === undefined ? STREAMS_BEFORE : narrowedStreams(narrowing, endTypes);
-    // Sorts after every id with this prefix.
+    // Greater than every id with this prefix.
     let before = beforeId ?? `${idPrefix}_~`;
     while (found.length < max) {
       const values = [accountId, before, `${idPrefix}_`, narrowing?.value ?? endTypes, position];

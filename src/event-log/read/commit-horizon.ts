@@ -3,7 +3,10 @@ import type { Pool } from 'pg';
 import { durableLimits, type NamedStatement, PostgresFailure, queryNamed } from '../../database/index.js';
 import { Problem } from '../../kernel/problem.js';
 
-/** Locks the head: all appends are committed or get a later time. Waiting would occupy a connection. */
+/**
+ * Locks the head. Appends before the lock are committed, and appends after it get a later time. It does not wait for the
+ * lock, because waiting would occupy a connection.
+ */
 const LOCK_HEAD = {
   name: 'lock_head',
   text: `select extract(epoch from clock_timestamp())::float8 as time from log_heads where account_id = $1
@@ -17,9 +20,9 @@ const RETRY_MS = 10;
 const MAX_WAIT_MS = 5_000;
 const MAX_ACCOUNTS = 10_000;
 
-/** Knows the time up to which the events of a log are final: no append can add an event with an earlier time. */
+/** Knows up to which time the events of a log are final. No append can add an event of an earlier time. */
 export class CommitHorizon {
-  /** Account to that time, in seconds since 1970, to the microsecond. */
+  /** This time for each account, in seconds since 1970, to the microsecond. */
   private readonly horizons = new Map<string, number>();
   private readonly queries = new Map<string, Promise<void>>();
 

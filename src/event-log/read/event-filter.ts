@@ -1,7 +1,7 @@
 import { type Connections, PostgresFailure, queryNamed } from '../../database/index.js';
 import { Problem } from '../../kernel/problem.js';
 
-/** A range of positions of an account's log: greater than `after`, up to and including `upTo`. */
+/** A range of positions of an account's log: after `after`, up to and including `upTo`. */
 export interface Span {
   readonly after: number;
   readonly upTo: number;
@@ -17,11 +17,11 @@ export interface EventFilter {
 export const isEmpty = ({ streamId, type, actor }: EventFilter): boolean =>
   streamId === undefined && type === undefined && actor === undefined;
 
-/** A span this short is read whole, by position: a live feed asks for the few events since its last question. */
+/** A span up to this length is read whole, by position. A live feed asks for such spans. */
 const SHORT_SPAN = 1_000;
 
-// Each statement takes the account, the span and the maximum, and finds the positions by one index, of which the row
-// comparisons and the order are.
+// Each statement takes the account, the span and the maximum, and finds the positions by one index. Its row comparisons
+// and its order are those of the index.
 const IN_SHORT_SPAN = {
   name: 'positions_in_short_span',
   text: `select e.position::float8 as position from events e
@@ -29,7 +29,7 @@ const IN_SHORT_SPAN = {
       and ($6::text is null or e.type = $6) and ($7::text is null or event_actor(e.metadata) = $7)
     order by e.position limit $4`,
 };
-/** `+ 0`: a plan that expects few events in the span would read all of them by position. */
+/** `+ 0` keeps PostgreSQL from reading the whole span by position if it expects few events there. */
 const OF_STREAM = {
   name: 'positions_of_stream',
   text: `select e.position::float8 as position from events e
@@ -43,7 +43,7 @@ const OF_TYPE = {
     where e.account_id = $1 and (e.type, e.position) > ($5, $2::bigint) and (e.type, e.position) <= ($5, $3::bigint)
     order by e.type, e.position limit $4`,
 };
-/** The index has the type before the position, so the types of the actor are looked up one after the other. */
+/** The index has the type before the position, so this looks up the types of the actor one after the other. */
 const OF_ACTOR = {
   name: 'positions_of_actor',
   text: `with recursive types(type) as (
@@ -60,7 +60,7 @@ const OF_ACTOR = {
     order by found.position limit $4`,
 };
 
-/** The first `max` positions of a span whose events match. No statement reads more events than it must by its index. */
+/** The first `max` positions of a span whose events match the filter. */
 export async function matchingPositions(
   connections: Connections,
   accountId: string,
@@ -81,10 +81,10 @@ export async function matchingPositions(
   return find(OF_TYPE, type);
 }
 
-/** PostgreSQL reads the actor of each event, and does not say of which it cannot. Its index refuses such an event. */
+/** The error if PostgreSQL cannot read the actor of an event. PostgreSQL does not say which event it is. */
 const actorUnreadable = ({ after, upTo }: Span): Problem =>
   new Problem(
     'event_unreadable',
     `The metadata of an event after position ${after} and up to ${upTo} is not JSON, so events of an actor cannot be ` +
-      'found. The service did not write it so: the operator learns its position from `audit verify`.',
+      'found. The service did not write it in this form: the operator finds its position with `audit verify`.',
   );

@@ -1,7 +1,7 @@
 import type { DomainEvent } from '../event.js';
 import { ENTITY_COLUMNS, type Entity, hiddenFieldsOf, type ReadModel } from '../read-model.js';
 
-/** The value of one field before and after an event; null if the entity does not exist then. */
+/** The value of one field before and after an event. It is null while the entity does not exist. */
 export interface FieldChange {
   readonly field: string;
   readonly from: unknown;
@@ -21,8 +21,8 @@ export function changesBetween<State, Event extends DomainEvent>(
 }
 
 /**
- * The fields that differ between two states, in any rendering. Compares states and not events, because an event may
- * leave a field to its default. A deletion changes no field: it ends the entity.
+ * The fields that differ between two states of any form. It compares states and not events, because an event may leave
+ * a field to its default. A deletion changes no field, because it ends the entity.
  */
 export function changedFields(before: object | undefined, after: object | undefined): FieldChange[] {
   const old: Readonly<Record<string, unknown>> = { ...before };

@@ -10,13 +10,14 @@ interface Waiting {
   resolve(head: number): void;
 }
 
-/** Delay until a follower hears of an event, regardless of which instance wrote it. */
+/** The longest delay until a follower hears of an event, whichever instance wrote it. */
 const POLL_EVERY_MS = 25;
 const POLL_AFTER_FAILURE_MS = 500;
 
 /**
- * Notifies followers when a log has grown, by polling. All followers of an instance share one query, and without
- * followers there is no query. Appends do not NOTIFY: PostgreSQL lets transactions that do commit only one by one.
+ * Tells followers when a log has grown, by polling. All followers of an instance share one query, and without followers
+ * there is no query. Appends do not use NOTIFY, because PostgreSQL commits transactions with NOTIFY only one after the
+ * other.
  */
 export class LogHeads {
   private waiting: Waiting[] = [];
@@ -28,8 +29,8 @@ export class LogHeads {
   ) {}
 
   /**
-   * Resolves with the head once it is beyond `position`, or with `position` after `waitMs` or when the signal aborts. A
-   * head before `position`, which was read from the log, says that the end of the log is lost.
+   * Resolves with the head once it is beyond `position`, or with `position` after `waitMs` or when the signal aborts.
+   * It also resolves with a head before `position`: the end of the log is then lost.
    */
   beyond(accountId: string, position: number, waitMs: number, signal: AbortSignal): Promise<number> {
     return new Promise((resolve) => {
@@ -41,7 +42,7 @@ export class LogHeads {
   private async poll(): Promise<void> {
     this.isPolling = true;
     while (this.waiting.length > 0) {
-      // Only for those who wait already: of a newer position the query may know nothing yet.
+      // Only for those who wait already, because the query may not see newer positions.
       const asking = this.waiting;
       this.waiting = [];
       // Followers stay while the database is unavailable, and continue when it is back.
@@ -55,7 +56,7 @@ export class LogHeads {
     this.isPolling = false;
   }
 
-  /** False if it goes on waiting. `heads`: undefined while the database is unavailable. */
+  /** Returns false if the follower still waits. `heads` is undefined while the database is unavailable. */
   private settle(waiting: Waiting, heads: ReadonlyMap<string, number> | undefined): boolean {
     const { accountId, position, deadline, signal, resolve } = waiting;
     const head = heads === undefined ? position : (heads.get(accountId) ?? 0);

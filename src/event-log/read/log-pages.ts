@@ -2,10 +2,10 @@ import { type Connections, queryNamed } from '../../database/index.js';
 import { type EventFilter, isEmpty, matchingPositions, type Span } from './event-filter.js';
 import { EVENT_COLUMNS, type RecordedEvent } from './recorded-event.js';
 
-/** The bounds of a page. It ends with the event at which either is reached. */
+/** The limits of a page. It ends with the event that reaches one of them. */
 export interface PageSize {
   readonly events: number;
-  /** Of the events' data. */
+  /** The characters of the events' data. */
   readonly characters: number;
 }
 
@@ -16,17 +16,19 @@ interface EventPage {
   readonly scannedTo: number;
 }
 
-/** An event takes about a kilobyte. */
-export const FULL_PAGE: PageSize = { events: 1_000, characters: 1024 * 1024 };
-/** Longer data takes a query of its own: an event may have 256 KiB, and a page of 1,000 must stay within 8 MiB. */
+/** An event usually has about a kilobyte. */
+const FULL_PAGE: PageSize = { events: 1_000, characters: 1024 * 1024 };
+/** Longer data is read by its own query: an event may have 256 KiB, and the rows of a page must stay within 8 MiB. */
 const MAX_BYTES_IN_ROW = 8 * 1024;
-/** PostgreSQL knows the length of a long text without decompressing it. */
 const SELECT = `select ${EVENT_COLUMNS}, case when octet_length(e.data) <= ${MAX_BYTES_IN_ROW} then e.data end as data`;
 const IN_RANGE = {
   name: 'events',
   text: `${SELECT} from events e where e.account_id = $1 and e.position > $2 and e.position <= $3 order by e.position`,
 };
-/** Each by itself: before version 17 PostgreSQL reads the log from its beginning to find several. */
+/**
+ * Each position is looked up by itself: before version 17 PostgreSQL would read the log from its beginning to find
+ * several.
+ */
 const AT_POSITIONS = {
   name: 'events_at',
   text: `${SELECT} from unnest($2::bigint[]) as wanted(position)
@@ -34,7 +36,7 @@ const AT_POSITIONS = {
 };
 const DATA_AT = { name: 'data_at', text: 'select data from events where account_id = $1 and position = $2' };
 
-/** An event whose data may still have to be read. */
+/** An event. Its data is null if it is too long for the row, and must be read by its own query. */
 type PageRow = Omit<RecordedEvent, 'data'> & { data: string | null };
 
 interface ScannedRows {
@@ -47,12 +49,18 @@ interface ScannedRows {
 export class LogPages {
   constructor(private readonly connections: Connections) {}
 
-  /** Reads the first page of a span. */
-  async page(accountId: string, span: Span, filter: EventFilter = {}, size = FULL_PAGE): Promise<EventPage> {
+  /** Reads the first page of a span. `size` may leave out a limit, which is then that of a full page. */
+  async page(
+    accountId: string,
+    span: Span,
+    filter: EventFilter = {},
+    size: Partial<PageSize> = {},
+  ): Promise<EventPage> {
+    const max = { ...FULL_PAGE, ...size };
     const { rows, scannedTo } = isEmpty(filter)
-      ? await this.inRange(accountId, span, size.events)
-      : await this.matching(accountId, span, filter, size.events);
-    const events = await this.withData(rows, size.characters);
+      ? await this.inRange(accountId, span, max.events)
+      : await this.matching(accountId, span, filter, max.events);
+    const events = await this.withData(rows, max.characters);
     const isCut = events.length < rows.length;
     return { events, scannedTo: isCut ? (events.at(-1)?.position ?? scannedTo) : scannedTo };
   }

@@ -5,7 +5,7 @@ import { CommitHorizon } from './commit-horizon.js';
 
 interface Head {
   readonly size: number;
-  /** Position of the last event that may have taken rights. */
+  /** The position of the last event that may have taken rights. */
   readonly rightsPosition: number;
 }
 
@@ -14,7 +14,7 @@ const NO_HEAD: Head = { size: 0, rightsPosition: 0 };
 interface TimeRow {
   /** Seconds since 1970, to the microsecond. */
   readonly time: number;
-  /** A later event is recorded, so no append can add an event of this time. */
+  /** True if a later event is recorded, so that no append can add an event of this time. */
   readonly is_final: boolean;
   readonly is_future: boolean;
 }
@@ -27,7 +27,7 @@ const SIZES = {
   name: 'log_sizes_of_accounts',
   text: 'select account_id, size::float8 as size from log_heads where account_id = any($1::text[])',
 };
-/** Its commit waits for the standbys, and so for every change that is visible here. */
+/** The commit of this update waits for the standbys, and thus for every earlier change too. */
 const DURABLE_HEAD = {
   name: 'durable_head',
   text: `update log_heads set size = size where account_id = $1
@@ -39,7 +39,7 @@ const TIME_AT_HEAD = {
       $2::timestamptz > clock_timestamp() as is_future
     from log_heads where account_id = $1`,
 };
-/** recorded_at increases with the position, so a binary search finds a time in about twenty look-ups by primary key. */
+/** recorded_at increases with the position, so a binary search over the primary key finds a time. */
 const POSITION_AT = {
   name: 'position_at',
   text: `with recursive search(low, high) as (
@@ -55,12 +55,15 @@ const POSITION = /^\d{1,15}$/;
 /** RFC 3339. A space stands for a plus sign, since a URL decodes `+` as a space. */
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+ -]\d\d:\d\d)$/;
 
-/** For a command that needs SELECT only: it cannot wait for appends in progress, and sees what is committed. */
+/**
+ * The horizon for a command that has the right to SELECT only. It cannot wait for appends in progress, and sees what is
+ * committed.
+ */
 export const AS_COMMITTED = { wait: () => Promise.resolve() };
 
 /** Looks up positions of an account's log: its head, and the position that a caller names by number or by time. */
 export class LogPositions {
-  /** `horizon` waits for appends in progress, which takes a lock of the head. */
+  /** `horizon` waits for appends in progress. For this it locks the head. */
   constructor(
     private readonly pool: Pool,
     private readonly horizon: Pick<CommitHorizon, 'wait'> = new CommitHorizon(pool),
@@ -81,7 +84,7 @@ export class LogPositions {
     return new Map(rows.map(({ account_id, size }) => [account_id, size]));
   }
 
-  /** The same, once everything up to it is as durable as an acknowledged change. */
+  /** The head, once everything up to it is as durable as an acknowledged change. */
   async durableHeadRow(accountId: string, deadline?: number): Promise<Head> {
     const { rows } = await queryNamed<Head & Record<string, number>>(
       this.pool,
@@ -93,8 +96,8 @@ export class LogPositions {
   }
 
   /**
-   * Parses the parameter `name`: `text` is a position, or an RFC 3339 time, which stands for the newest event recorded
-   * until then. Throws Problem for any other text and for the future.
+   * Parses the parameter `name`. `text` is a position, or an RFC 3339 time, which means the newest position recorded
+   * until then. Throws Problem for any other text, and for a position or time in the future.
    */
   async positionOf(accountId: string, name: string, text: string): Promise<number> {
     if (TIME.test(text)) return this.positionAt(accountId, name, text, 'past');
@@ -108,7 +111,10 @@ export class LogPositions {
     return position;
   }
 
-  /** The newest position recorded until an RFC 3339 time. Throws Problem for any other text, or if not `allowed`. */
+  /**
+   * The newest position recorded until an RFC 3339 time. Throws Problem for any other text, or for a future time that
+   * is not `allowed`.
+   */
   async positionAt(accountId: string, name: string, text: string, allowed: 'past' | 'future'): Promise<number> {
     if (!TIME.test(text)) throw malformedMoment(name, text, 'an RFC 3339 time');
     const time = text.replace(' ', '+');

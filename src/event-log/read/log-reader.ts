@@ -3,14 +3,17 @@ import type { DomainEvent } from '../event.js';
 import type { Entity, ReadModel } from '../read-model.js';
 import { EVENT_COLUMNS, foldRecorded, type RecordedEvent, type ReplayableEvent } from './recorded-event.js';
 
-/** Events that a fold of one or several streams holds in memory at once. */
+/** The most events that a fold of one or several streams holds in memory at once. */
 const EVENTS_PER_FOLD = 200;
 
 const BY_EVENT_ID = durably(
   'event_by_id',
   `select ${EVENT_COLUMNS}, e.data from events e where account_id = $1 and event_id = $2`,
 );
-/** Each stream by itself: of several at once some plans would read the account's whole log. $2 and $3: ids, and after which versions. */
+/**
+ * $2 has the ids of streams, and $3 the version after which each is read. Each stream is looked up by itself, because
+ * some plans for several streams at once would read the account's whole log.
+ */
 const OF_STREAMS = {
   name: 'events_of_streams',
   text: `select ${EVENT_COLUMNS}, e.data, e.occurred_at as "occurredAt"
@@ -24,7 +27,7 @@ const OF_STREAMS = {
 export class LogReader {
   constructor(private readonly connections: Connections) {}
 
-  /** The caller may acknowledge the event: it is durable. */
+  /** Finds an event by its id. The event is durable, so the caller may acknowledge it. */
   async find(accountId: string, eventId: string, deadline?: number): Promise<RecordedEvent | undefined> {
     const { rows } = await queryNamed<RecordedEvent>(
       this.connections,
@@ -35,7 +38,7 @@ export class LogReader {
     return rows[0];
   }
 
-  /** Yields the events of some streams up to a position, those of a stream in their order. */
+  /** Yields the events of some streams up to a position. The events of each stream are in order. */
   async *ofStreams(accountId: string, streamIds: readonly string[], upTo: number): AsyncGenerator<ReplayableEvent> {
     let versions = new Map(streamIds.map((id) => [id, 0]));
     while (versions.size > 0) {
@@ -49,7 +52,7 @@ export class LogReader {
     }
   }
 
-  /** The entity at a log position; undefined before its creation and after its deletion. */
+  /** The entity at a log position. Undefined before its creation and after its deletion. */
   async entityAt<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
     { accountId, id }: Ref,

@@ -12,15 +12,15 @@ export interface RecordedEvent {
   readonly streamVersion: number;
   readonly eventId: string;
   readonly type: string;
-  /** JSON as stored: the bytes of the leaf hash. */
+  /** The stored JSON. The leaf hash covers its bytes. */
   readonly data: string;
-  /** JSON as stored: EventMetadata. */
+  /** The stored JSON of EventMetadata. */
   readonly metadata: string;
   /** When the database recorded it: RFC 3339, UTC, microseconds. Strictly increasing in an account. */
   readonly recordedAt: string;
 }
 
-/** An event that can be folded. The feed folds nothing, so it does without the Date. */
+/** An event that can be folded. The feed does not fold, so it does not need the Date. */
 export interface ReplayableEvent extends RecordedEvent {
   /** When the handler decided it. */
   readonly occurredAt: Date;
@@ -31,7 +31,10 @@ export const EVENT_COLUMNS = `e.account_id as "accountId", e.position::float8 as
   e.stream_version as "streamVersion", e.event_id as "eventId", e.type, e.metadata,
   to_char(e.recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt"`;
 
-/** The entity after its next event. Throws for an event type of a newer version: skipping it would lose the change. */
+/**
+ * The entity after its next event. Throws for an event type of a newer version, because skipping the event would lose
+ * its change.
+ */
 export function foldRecorded<State, Event extends DomainEvent>(
   model: ReadModel<State, Event>,
   before: Entity<State> | undefined,
@@ -44,11 +47,11 @@ export function foldRecorded<State, Event extends DomainEvent>(
   return fold(model, { accountId, id: streamId }, before, [event], occurredAt);
 }
 
-/** Throws Problem unless it is an object. */
+/** Parses the data of an event. Throws Problem unless it is a JSON object. */
 export const parseData = ({ position, data }: Pick<RecordedEvent, 'position' | 'data'>): object =>
   parseJsonObject(data) ?? refuse(position, 'its data is not a JSON object');
 
-/** Throws Problem unless it is an object that names who made the change. */
+/** Parses the metadata of an event. Throws Problem unless it is a JSON object with an actor. */
 export function parseMetadata({ position, metadata }: Pick<RecordedEvent, 'position' | 'metadata'>): EventMetadata {
   const parsed = parseJsonObject(metadata);
   if (typeof parsed?.actor !== 'string') throw unreadable(position, 'its metadata is not a JSON object with an actor');
@@ -59,11 +62,14 @@ const refuse = (position: number, why: string): never => {
   throw unreadable(position, why);
 };
 
-/** The service never writes such an event. Every read of the log ends before it, with this answer. */
+/**
+ * The error for an event that the service would never write. Every read of the log ends before such an event with this
+ * error.
+ */
 const unreadable = (position: number, why: string): Problem =>
   new Problem(
     'event_unreadable',
-    `The event at position ${position} cannot be read: ${why}. The service that serves you did not write it so: the ` +
-      `operator learns more from \`audit verify\`. The log goes on after position ${position}.`,
+    `The event at position ${position} cannot be read: ${why}. The service did not write it in this form: the operator ` +
+      `finds out more with \`audit verify\`. The log goes on after position ${position}.`,
     { position: String(position) },
   );

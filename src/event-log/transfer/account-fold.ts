@@ -15,15 +15,15 @@ export async function foldAccount(
 ): Promise<void> {
   try {
     await client.query(IN_INDEX_ORDER);
-    // The streams of one prefix are a range of the index.
+    // The streams of one prefix are one range of the index.
     for (const prefix of model.streamPrefixes) {
       await insertRows(client, { models: [{ ...model, streamPrefixes: [prefix] }], account }, onEvents);
     }
   } catch (error) {
-    // Its cursor is still open.
+    // The cursor is still open.
     if (error instanceof ReplayError) await client.query('close all');
     const { constraint, isAboutData, isUniqueViolation } = PostgresFailure.of(error);
-    // Leaves out what the server says of the value: it may be the hash of a key.
+    // The message of the server is left out, because it shows the value, which may be the hash of a key.
     if (isUniqueViolation) {
       throw new LogFileError(
         `${constraint} is violated: another account of this database has the same value, which must be unique`,

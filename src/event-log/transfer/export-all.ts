@@ -1,20 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Client } from 'pg';
+import type { Client, ClientBase } from 'pg';
 import { to } from 'pg-copy-streams';
 import {
-  appliedMigrations,
   DedicatedConnections,
   fetchRows,
   IN_INDEX_ORDER,
   type MaintenanceDatabase,
-  newerOf,
+  readMigrations,
 } from '../../database/index.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { type AccountLine, exportQuery, FORMAT, FORMAT_VERSION, RECORDS, recordsQuery } from './log-file.js';
 
-/** Progress of an export, account by account. */
+/** Gets the progress of an export, account by account. */
 export interface ExportWatcher {
   readonly begin: (account: string, events: number) => void;
   readonly events: (count: number) => void;
@@ -23,14 +22,14 @@ export interface ExportWatcher {
 interface Exported {
   accounts: number;
   events: number;
-  /** Accounts whose log is not as long as its head says: the file has what is there. */
+  /** Accounts whose log has not the length that its head says. The file has the events that are there. */
   readonly damaged: string[];
 }
 
 /**
- * Writes all logs and their records as of one moment. It needs one connection and the right to SELECT, and takes only the lock
- * that a SELECT takes. It reads a database of an earlier version too, whose read models may look otherwise: they are made
- * of the events.
+ * Writes all logs and their records in one snapshot. It needs one connection and the right to SELECT, and takes no more
+ * locks than a SELECT. It also reads a database of an earlier version, because it does not read the tables of the read
+ * models.
  */
 export async function exportAll(
   database: MaintenanceDatabase,
@@ -41,7 +40,7 @@ export async function exportAll(
     const client = await connections.open();
     const records = await recordsThere(client);
     await connections.begin(client, 'isolation level repeatable read');
-    // Before the first query, which takes the snapshot: a table that a migration rewrites later would look empty.
+    // Locked before the first query takes the snapshot: a table that a migration rewrites afterwards would look empty.
     await client.query(
       `lock table events, log_heads, ${records.map(({ table }) => table).join(', ')} in access share mode`,
     );
@@ -55,9 +54,9 @@ export async function exportAll(
   });
 }
 
-/** An earlier version may lack some. */
+/** The tables of records that the database has. An earlier version may lack some. */
 async function recordsThere(client: Client): Promise<typeof RECORDS> {
-  const newer = newerOf(await appliedMigrations(client));
+  const { newer } = await readMigrations(client);
   if (newer !== undefined) {
     throw new OperatorError(
       `a newer version of the service has migrated the database (${newer}), and may keep data that this version does not know: export it with that version`,
@@ -71,9 +70,9 @@ async function recordsThere(client: Client): Promise<typeof RECORDS> {
 
 const TABLES = 'select name from unnest($1::text[]) name where to_regclass(name) is not null';
 
-/** One spelling of every time, whatever the settings of the server or the role are. */
+/** Gives every time one spelling, whatever the settings of the server or the role are. */
 const PLAIN_TEXT = `set local timezone = 'UTC'; set local extra_float_digits = 1; set local client_encoding = 'UTF8'`;
-/** A policy would hide rows. This is an error instead. */
+/** If a policy hides rows, the export fails. */
 const NO_POLICY = 'set local row_security = off';
 
 async function* linesOfAll(
@@ -101,10 +100,7 @@ async function* blocksOfAll(
     watcher.begin(id, events);
     yield line({ account_id: id, events } satisfies AccountLine);
     for (const table of tables) yield* copied(client, recordsQuery(id, table));
-    for await (const block of copied(client, exportQuery(id))) {
-      watcher.events(countLines(block));
-      yield block;
-    }
+    yield* exportLog(client, id, {}, watcher.events);
     exported.accounts += id === '' ? 0 : 1;
     exported.events += events;
     if (size !== events) exported.damaged.push(id);
@@ -116,7 +112,7 @@ const line = (value: object): string => `${JSON.stringify(value)}\n`;
 /** An account, the number of its events, and how many its head says there are. */
 type ExportedAccount = AccountLine & { readonly size: number };
 
-/** In the order of their ids. Records of no account come first. A damaged log may have no head. */
+/** All accounts, in the order of their ids. Records of no account come first. A damaged log may have no head. */
 async function* accountsOf(client: Client, tables: typeof RECORDS): AsyncGenerator<ExportedAccount> {
   const names = ['log_heads', 'events', ...tables.map(({ table }) => table)];
   const all = names.map((name) => `select account_id from ${name}`).join(' union ');
@@ -127,12 +123,25 @@ async function* accountsOf(client: Client, tables: typeof RECORDS): AsyncGenerat
   for await (const accounts of fetchRows<ExportedAccount>(client, text, [])) yield* accounts;
 }
 
-const copied = (client: Client, query: string): AsyncIterable<Buffer> => client.query(to(query));
+const copied = (client: ClientBase, query: string): AsyncIterable<Buffer> => client.query(to(query));
+
+/** Yields the lines of a log, or of a part of it. `onEvents` gets the number of events in each block. */
+export async function* exportLog(
+  client: ClientBase,
+  account: string,
+  part: { readonly after?: number; readonly upTo?: number },
+  onEvents: (count: number) => void,
+): AsyncGenerator<Buffer> {
+  for await (const block of copied(client, exportQuery(account, part))) {
+    onEvents(countLines(block));
+    yield block;
+  }
+}
 
 const LINE_FEED = 0x0a;
 
-/** Lines that end in these bytes. */
-export function countLines(bytes: Buffer): number {
+/** The number of lines that end in these bytes. */
+function countLines(bytes: Buffer): number {
   let lines = 0;
   for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) lines += 1;
   return lines;

@@ -4,21 +4,21 @@ import { OperatorError } from '../../kernel/operator-error.js';
 import { type LoggedEvent, timeText } from '../verify/logged-event.js';
 
 /**
- * The file of one log has a line for each event, in the order of positions. A file of all logs begins with a line that names
- * its format and ends with one that says so. Between them, for each account: a line with its id and the number of its events,
- * a line for each of its records, and the lines of its events. Every line is a JSON object.
+ * Every line of a file is a JSON object, and a file of one log has a line for each event, in the order of positions. A
+ * file of all logs begins with a line that names the format, and ends with a line that has the digest. Between them
+ * each account has a line with its id and number of events, then a line for each record, then the lines of its events.
  */
 export const FORMAT = 'tunnel-access-logs';
 export const FORMAT_VERSION = 1;
 
-/** A file, or a line of it, is not a log in this format. */
+/** A file, or a line of it, does not have the format of a log. */
 export class LogFileError extends OperatorError {
   override readonly name = 'LogFileError';
 }
 
 export const faultyLine = (line: number, reason: string): LogFileError => new LogFileError(`line ${line}: ${reason}`);
 
-/** What a parser makes of a line, or its LogFileError with the number of the line. */
+/** Calls a parser for a line, and adds the number of the line to its LogFileError. */
 export function atLine<T>(line: number, parse: () => T): T {
   try {
     return parse();
@@ -34,8 +34,8 @@ export interface AccountLine {
 }
 
 /**
- * Rows that no event makes, and that a copy of the deployment needs. They are put back as they were.
- * `order`: of the primary key, so that equal tables make equal files.
+ * Tables with rows that no event makes and that a copy of the deployment needs. An import writes these rows unchanged.
+ * `order` has the rest of the primary key, so that equal tables make equal files.
  */
 export const RECORDS = [
   { table: 'log_checkpoints', order: 'size' },
@@ -50,11 +50,11 @@ export interface RecordLine {
   readonly row: Readonly<Record<string, unknown>>;
 }
 
-/** JSON can contain neither of the two control characters, so COPY's CSV leaves every line unchanged. */
+/** JSON cannot contain these two control characters, so COPY writes every line unchanged in its CSV format. */
 const copyLines = (query: string): string =>
   `copy (${query}) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
 
-/** Query with which PostgreSQL itself writes the lines, three times as fast as making them from rows here. */
+/** The query with which PostgreSQL writes the lines of a log. */
 export const exportQuery = (account: string, { after = 0, upTo }: { after?: number; upTo?: number } = {}): string =>
   copyLines(`select concat('{"account_id":', to_json(account_id), ',"position":', position, ',"stream_id":', to_json(stream_id),
     ',"stream_version":', stream_version, ',"event_id":"', event_id, '","type":', to_json(type),
@@ -64,7 +64,7 @@ export const exportQuery = (account: string, { after = 0, upTo }: { after?: numb
   from events where account_id = ${sqlLiteral(account)} and position > ${after}
     ${upTo === undefined ? '' : `and position <= ${upTo}`} order by position`);
 
-/** The same for the records of an account in one of their tables. */
+/** The query for the lines of an account's records in one table. */
 export const recordsQuery = (account: string, { table, order }: (typeof RECORDS)[number]): string =>
   copyLines(`select concat('{"table":"${table}","row":', to_json(t), '}') from ${table} t
     where account_id = ${sqlLiteral(account)} order by ${order}`);
@@ -94,7 +94,10 @@ export function parseLine(line: string): LoggedEvent {
   return event as unknown as LoggedEvent;
 }
 
-/** Undefined for a line of another kind. Throws LogFileError for a record of another account, or of an unknown table. */
+/**
+ * Parses the line of a record. Undefined for a line of another kind. Throws LogFileError for another account or an
+ * unknown table.
+ */
 export function parseRecord(line: string, account: string): RecordLine | undefined {
   const { table, row } = parseJsonObject(line) ?? {};
   if (table === undefined) return undefined;
@@ -105,14 +108,14 @@ export function parseRecord(line: string, account: string): RecordLine | undefin
   return { table: known, row };
 }
 
-/** Undefined for a line of another kind. */
+/** Parses the line of an account. Undefined for a line of another kind. */
 export function parseAccountLine(line: string): AccountLine | undefined {
   const { account_id, events, ...rest } = parseJsonObject(line) ?? {};
   if (typeof account_id !== 'string' || !Number.isSafeInteger(events) || Object.keys(rest).length > 0) return undefined;
   return (account_id === '') === (events === 0) ? { account_id, events: Number(events) } : undefined;
 }
 
-/** Whether the file has all logs. Throws LogFileError for the first line of a newer format. */
+/** Whether the first line is that of a file of all logs. Throws LogFileError if its format is newer or unknown. */
 export function isFirstOfAll(line: string): boolean {
   const { format, version } = parseJsonObject(line) ?? {};
   if (format === undefined) return false;
@@ -121,7 +124,7 @@ export function isFirstOfAll(line: string): boolean {
   throw new LogFileError('a newer version of the service wrote this file: import it with that version');
 }
 
-/** The SHA-256 of all lines before the last one, in hex. Undefined for a line of another kind. */
+/** Parses the last line: the SHA-256 of all lines before it, in hex. Undefined for a line of another kind. */
 export function digestInLast(line: string): string | undefined {
   const { end, sha256 } = parseJsonObject(line) ?? {};
   return end === FORMAT && typeof sha256 === 'string' ? sha256 : undefined;

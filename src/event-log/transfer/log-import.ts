@@ -1,12 +1,6 @@
 import { type Client, DatabaseError } from 'pg';
-import {
-  copyIn,
-  DedicatedConnections,
-  escapedJson,
-  type MaintenanceDatabase,
-  PostgresFailure,
-} from '../../database/index.js';
-import { claimAnew } from '../claims/held-claims.js';
+import { DedicatedConnections, type MaintenanceDatabase, PostgresFailure } from '../../database/index.js';
+import { rewriteClaims } from '../claims/held-claims.js';
 import { ReplayError } from '../fold/stream-fold.js';
 import type { AnyReadModel, EventFacts } from '../read-model.js';
 import { EventChecks, knownTypes } from '../verify/event-checks.js';
@@ -14,16 +8,17 @@ import type { LoggedEvent } from '../verify/logged-event.js';
 import { logsOn, makeTiles } from '../verify/repair-tiles.js';
 import { type StreamFault, streamFaults } from '../verify/stream-checks.js';
 import { foldAccount } from './account-fold.js';
+import { copyIn } from './copy-in.js';
 import { type AccountLine, atLine, faultyLine, LogFileError, parseLine, RECORDS, type RecordLine } from './log-file.js';
 import { areThere, insertRecords } from './log-records.js';
 import { type LogSection, sectionsOf } from './log-sections.js';
 
-/** What became of the log of one account in a file. */
+/** The result of the import of one account's log. */
 export interface ImportedLog {
-  /** '' for the records of no account. */
+  /** The account, or '' for the records of no account. */
   readonly account: string;
   readonly events: number;
-  /** It was here already, equal event by event. */
+  /** Whether the database already had an equal log. */
   readonly wasHere: boolean;
   /** The number of events that its newest checkpoint covers. Undefined: the file has no checkpoints. */
   readonly signed: number | undefined;
@@ -39,9 +34,9 @@ export interface ImportWatcher {
 const UNWATCHED: ImportWatcher = { step: () => undefined, events: () => undefined };
 
 /**
- * Writes exported logs and the rows that they make into a database, each log in one transaction, and yields each when it is
- * there. A file of all logs may be imported again after an interruption: an equal log that is here already stays as it is.
- * Otherwise the account must have no log here. Throws LogFileError with the number of the faulty line, or ReplayError.
+ * Writes exported logs and their rows into a database, each log in one transaction, and yields each log when it is
+ * written. An account must have no log in the database, or an equal one, so a file of all logs can be imported again
+ * after an interruption. Throws LogFileError with the number of the faulty line, or ReplayError.
  */
 export async function* importLogs(
   database: MaintenanceDatabase,
@@ -61,8 +56,8 @@ export async function* importLogs(
 }
 
 /**
- * By default an analysis reads 30,000 rows of each table: a second for what a tenth of them tells. The server makes a whole analysis soon, by itself,
- * since one of some columns leaves that due.
+ * Gives PostgreSQL statistics of the key columns, so that it plans well at once. It soon analyzes the whole tables by
+ * itself, because an analysis of some columns does not replace that.
  */
 async function analyze(connections: DedicatedConnections, models: readonly AnyReadModel[]): Promise<void> {
   const client = await connections.openTransaction();
@@ -70,7 +65,6 @@ async function analyze(connections: DedicatedConnections, models: readonly AnyRe
   await connections.commit(client);
 }
 
-/** The columns of which the server learns at once, so that it plans well with these tables. */
 const keysOf = (models: readonly AnyReadModel[]): string[] => [
   'events (account_id, stream_id)',
   ...models.flatMap(({ tables }) => tables.map(({ name, primaryKey }) => `${name} (${primaryKey.join(', ')})`)),
@@ -90,17 +84,17 @@ class SectionImport {
 
   async run(): Promise<ImportedLog> {
     const client = await this.connections.openTransaction();
-    const { of } = this.section;
-    this.watcher.step('import', of?.events);
-    if (of !== undefined && (await isHere(client, of))) return this.compare(client, of);
-    // The rows are those of the other deployment, in which a removal may be done.
-    if (of !== undefined) await client.query(`set local tunnel_access.repair = 'on'`);
-    // Of two imports at once the second waits here, and is then refused.
-    if (of !== undefined && of.events > 0) await claimAccount(client, this.log);
+    const { header } = this.section;
+    this.watcher.step('import', header?.events);
+    if (header !== undefined && (await isHere(client, header))) return this.compare(client, header);
+    // This lets triggers accept the rows of the other deployment, in which a removal may be finished.
+    if (header !== undefined) await client.query(`set local tunnel_access.repair = 'on'`);
+    // If two imports run at once, the second one waits here and is then refused.
+    if (header !== undefined && header.events > 0) await claimAccount(client, this.log);
     for await (const records of this.section.records()) await this.insert(client, records);
-    if (of?.events !== 0) await this.importEvents(client);
+    if (header?.events !== 0) await this.importEvents(client);
     const { account, events } = this.log;
-    const signed = of === undefined ? undefined : await makeTiles(client, account);
+    const signed = header === undefined ? undefined : await makeTiles(client, account);
     await this.connections.commit(client);
     return { account, events, wasHere: false, signed };
   }
@@ -120,14 +114,14 @@ class SectionImport {
     await client.query(SET_HEAD, [account, events, log.rightsPosition]);
     try {
       for (const model of models) await foldAccount(client, model, account, onEvents);
-      await claimAnew(client, models, account);
+      await rewriteClaims(client, models, account);
     } catch (error) {
       const fault = error instanceof ReplayError ? await firstFault(client, models, account) : undefined;
       throw fault === undefined ? error : faultyLine(this.section.before + Number(fault.position), fault.what);
     }
   }
 
-  /** Passes over a log that is here with all that the file has of it. Throws LogFileError for any other. */
+  /** Skips a log that is in the database and equal to that in the file. Throws LogFileError if they differ. */
   private async compare(client: Client, { account_id: account, events }: AccountLine): Promise<ImportedLog> {
     const logs = logsOn(client);
     for await (const records of this.section.records()) {
@@ -162,7 +156,7 @@ async function isHere(client: Client, { account_id: account, events }: AccountLi
   return false;
 }
 
-/** The first block tells whose log it is. */
+/** Copies the events. The first block contains the account, if the file has not named it before. */
 async function copyEvents(client: Client, log: CheckedLog, blocks: AsyncGenerator<string>): Promise<void> {
   const first = await blocks.next();
   if (first.done) throw new LogFileError('the file is empty');
@@ -171,18 +165,18 @@ async function copyEvents(client: Client, log: CheckedLog, blocks: AsyncGenerato
     yield* blocks;
   };
   try {
-    // A file of one log names its account in its first event.
+    // In a file of one log only the events name the account.
     if (!log.isNamed) await claimAccount(client, log);
     await copyIn(client, EVENTS, all());
   } catch (error) {
     throw refusalOf(error, log);
   } finally {
-    // Else a refused claim leaves the file open.
+    // Otherwise a refused import would leave the file open.
     await blocks.return(undefined);
   }
 }
 
-/** Inserts the head first, so that a second import of the account waits for this one and is then refused. */
+/** Inserts the head first. So a second import of the account waits for this one, and is then refused. */
 async function claimAccount(client: Client, log: CheckedLog): Promise<void> {
   const { rowCount } = await client.query(CLAIM, [log.account]);
   if (rowCount === 0) throw log.faulty(1, `account ${log.account} has a log in this database already`);
@@ -194,7 +188,10 @@ const CLAIM = `insert into log_heads (account_id, size, recorded_at) select $1, 
 const SET_HEAD = `update log_heads set size = $2, rights_position = $3,
   recorded_at = (select recorded_at from events where account_id = $1 and position = $2) where account_id = $1`;
 
-/** The fold meets streams in the order of their ids, so its first fault need not be that of the first line. */
+/**
+ * Finds the fault with the lowest position. The fold goes through streams in the order of ids, so it may find another
+ * one first.
+ */
 async function firstFault(
   client: Client,
   models: readonly AnyReadModel[],
@@ -217,13 +214,13 @@ class CheckedLog {
     models: readonly AnyReadModel[],
     private readonly section: LogSection,
   ) {
-    this.account = section.of?.account_id ?? '';
+    this.account = section.header?.account_id ?? '';
     this.checks = new EventChecks(knownTypes(models));
     const facts = models.flatMap(({ events }) => Object.entries<EventFacts>(events));
     this.takingTypes = new Set(facts.filter(([, { takesRights }]) => takesRights === true).map(([type]) => type));
   }
 
-  /** Yields rows for COPY. `onEvents` gets the number of those that are taken. */
+  /** Yields blocks of rows for COPY. `onEvents` gets the number of events in each block, after the block is taken. */
   async *blocksOf(onEvents: (count: number) => void): AsyncGenerator<string> {
     for await (const lines of this.section.events()) {
       let rows = '';
@@ -233,12 +230,12 @@ class CheckedLog {
     }
   }
 
-  /** The file named the account before its events. */
+  /** Whether the file names the account before its events. */
   get isNamed(): boolean {
-    return this.section.of !== undefined;
+    return this.section.header !== undefined;
   }
 
-  /** Lists of the hashes of events, which have been computed anew. `onEvents` gets the number of events. */
+  /** Yields lists of the hashes of events, which it computes. `onEvents` gets the number of events in each list. */
   async *hashesOf(onEvents: (count: number) => void): AsyncGenerator<readonly Buffer[]> {
     for await (const lines of this.section.events()) {
       yield lines.map((line) => Buffer.from(this.checked(line).leaf_hash, 'hex'));
@@ -246,7 +243,7 @@ class CheckedLog {
     }
   }
 
-  /** The error of an event at a position, which starts at 1 and has no gaps. */
+  /** The error about the event at a position. Positions start at 1 and have no gaps. */
   faulty(position: number, reason: string): LogFileError {
     return faultyLine(this.section.before + position, reason);
   }
@@ -274,7 +271,7 @@ class CheckedLog {
   }
 }
 
-/** PostgreSQL names the line of a row that it refuses, in the language of the server. */
+/** The error for a row that PostgreSQL refuses. PostgreSQL names the line in the language of the server. */
 function refusalOf(error: unknown, log: CheckedLog): unknown {
   const { isAboutData, constraint, cause } = PostgresFailure.of(error);
   if (!isAboutData || !(cause instanceof DatabaseError)) return error;
@@ -285,6 +282,9 @@ function refusalOf(error: unknown, log: CheckedLog): unknown {
 
 const EVENTS = `events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
   recorded_at, leaf_hash)`;
+
+/** Escapes compact JSON, which has no control characters, for COPY's text format. */
+const escapedJson = (json: string): string => json.replaceAll('\\', '\\\\');
 
 /** A checked event as a row for COPY. Only its data and metadata can have characters to escape. */
 function rowOf(event: LoggedEvent): string {

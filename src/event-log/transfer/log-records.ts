@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { PostgresFailure } from '../../database/index.js';
 import { LogFileError, RECORDS, type RecordLine } from './log-file.js';
 
-/** Inserts records as they are. `lines`: where the file has them, for messages. */
+/** Inserts records unchanged. `lines` says where they are in the file, for messages. */
 export async function insertRecords(client: Client, records: readonly RecordLine[], lines: string): Promise<void> {
   for (const [table, rows] of byTable(records)) {
     await refuseUnknownFields(client, table, rows, lines);
@@ -12,7 +12,7 @@ export async function insertRecords(client: Client, records: readonly RecordLine
     } catch (error) {
       const { isAboutData, constraint } = PostgresFailure.of(error);
       if (!isAboutData) throw error;
-      // The server's own words show the value.
+      // The message of the server would show the value.
       const why = constraint === undefined ? 'a value is not of the type of its column' : `${constraint} is violated`;
       throw new LogFileError(`${lines}: a record of ${table} is refused: ${why}`);
     }
@@ -39,7 +39,10 @@ function byTable(records: readonly RecordLine[]): readonly OfTable[] {
   }).filter(([, rows]) => rows.length > 0);
 }
 
-/** A later version of the service may have added one: PostgreSQL would leave it out without a word. */
+/**
+ * Refuses fields that the table lacks, which a later version may have added. PostgreSQL would drop them without an
+ * error.
+ */
 async function refuseUnknownFields(client: Client, table: string, rows: OfTable[1], lines: string): Promise<void> {
   const { rows: columns } = await client.query<{ name: string }>(COLUMNS, [table]);
   const known = new Set(columns.map(({ name }) => name));

@@ -11,19 +11,25 @@ import {
   type RecordLine,
 } from './log-file.js';
 
-/** The log of one account in a file. What is not read of it is passed over. */
+/** The log of one account in a file. The lines that its caller does not read are skipped. */
 export interface LogSection {
-  /** Undefined in a file of one log, which ends with the file, and whose first event tells the account. */
-  readonly of: AccountLine | undefined;
-  /** The number of the line before its first event. Known once the records are read. */
+  /**
+   * The line before the log. Undefined in a file of one log, whose events name the account, and which ends with the
+   * file.
+   */
+  readonly header: AccountLine | undefined;
+  /** The number of the line before its first event. It is right once the records are read. */
   readonly before: number;
-  /** Lists of records of the account. They come before its events. */
+  /** Yields lists of the account's records, which come before its events. */
   records(): AsyncGenerator<readonly RecordLine[]>;
-  /** Lists of lines, each of an event, unless it is faulty. */
+  /** Yields lists of lines. Each line should be an event. */
   events(): AsyncGenerator<readonly string[]>;
 }
 
-/** The logs of a file, one after the other. Throws LogFileError, with the number of the line, for a file of another form. */
+/**
+ * Yields the logs of a file, one after the other. Throws LogFileError with the number of the line if the form of the
+ * file is wrong.
+ */
 export async function* sectionsOf(lists: AsyncIterable<readonly string[]>): AsyncGenerator<LogSection> {
   const lines = new Lines(lists);
   try {
@@ -46,20 +52,20 @@ export async function* sectionsOf(lists: AsyncIterable<readonly string[]>): Asyn
 }
 
 const ALTERED =
-  'the SHA-256 of the lines before it is another one: the file was altered or damaged. Use another copy, and an empty database';
+  'the lines before it have another SHA-256: the file was altered or damaged. Use another copy, and an empty database';
 
 async function* sectionOf(lines: Lines, line: string): AsyncGenerator<LogSection> {
-  const of = parseAccountLine(line);
-  if (of === undefined) throw faultyLine(lines.taken + 1, 'it should name an account and the number of its events');
+  const header = parseAccountLine(line);
+  if (header === undefined) throw faultyLine(lines.taken + 1, 'it should name an account and the number of its events');
   lines.take(1);
-  const section = new Section(lines, of);
+  const section = new Section(lines, header);
   yield section;
   await section.passOver();
 }
 
-/** The lines of a file, in lists as they come. */
+/** The lines of a file. They come in lists. */
 class Lines {
-  /** How many were taken. */
+  /** The number of lines that were taken. */
   taken = 0;
   private list: readonly string[] = [];
   private readonly hash = createHash('sha256');
@@ -69,7 +75,7 @@ class Lines {
     this.lists = lists[Symbol.asyncIterator]();
   }
 
-  /** The next line, which is not taken; undefined at the end of the file. */
+  /** The next line, without taking it. Undefined at the end of the file. */
   async peek(): Promise<string | undefined> {
     while (this.list.length === 0) {
       const { done, value } = await this.lists.next();
@@ -79,7 +85,7 @@ class Lines {
     return this.list[0];
   }
 
-  /** Takes lines of those that are here: so many at most. */
+  /** Takes at most so many lines from the present list. */
   take(most: number): readonly string[] {
     const taken = this.list.slice(0, most);
     this.list = this.list.slice(most);
@@ -93,18 +99,18 @@ class Lines {
     return this.hash.copy().digest('hex');
   }
 
-  /** Parses the next line. Names its number if it is faulty. */
+  /** Parses the next line. An error names the number of the line. */
   read<T>(line: string, parse: (line: string) => T): T {
     return atLine(this.taken + 1, () => parse(line));
   }
 
-  /** Else an import that failed would leave the file open. */
+  /** Ends the source of the lines, so that a failed import does not leave the file open. */
   async end(): Promise<void> {
     await this.lists.return?.();
   }
 }
 
-/** Rows that one statement inserts. */
+/** The most rows that one statement inserts. */
 const RECORDS_AT_ONCE = 1_000;
 
 class Section implements LogSection {
@@ -113,9 +119,9 @@ class Section implements LogSection {
 
   constructor(
     private readonly lines: Lines,
-    readonly of: AccountLine | undefined,
+    readonly header: AccountLine | undefined,
   ) {
-    this.hasRecords = of !== undefined;
+    this.hasRecords = header !== undefined;
   }
 
   get before(): number {
@@ -136,10 +142,10 @@ class Section implements LogSection {
 
   async *events(): AsyncGenerator<readonly string[]> {
     for await (const _ of this.records());
-    const { events = Number.POSITIVE_INFINITY, account_id } = this.of ?? {};
+    const { events = Number.POSITIVE_INFINITY, account_id } = this.header ?? {};
     while (this.readEvents < events) {
       if ((await this.lines.peek()) === undefined) {
-        if (this.of === undefined) return;
+        if (this.header === undefined) return;
         throw new LogFileError(
           `the file is cut off: it has ${this.readEvents} of the ${events} events of ${account_id}`,
         );
@@ -157,7 +163,7 @@ class Section implements LogSection {
   private async nextRecord(): Promise<RecordLine | undefined> {
     const line = await this.lines.peek();
     if (line === undefined) return undefined;
-    const record = this.lines.read(line, (text) => parseRecord(text, this.of?.account_id ?? ''));
+    const record = this.lines.read(line, (text) => parseRecord(text, this.header?.account_id ?? ''));
     if (record !== undefined) this.lines.take(1);
     return record;
   }

@@ -13,7 +13,9 @@ import { type LogSection, sectionsOf } from './log-sections.js';
 
 interface FileWatcher {
   readonly kept: readonly KeptCheckpoint[];
-  /** One of them must have signed each checkpoint of the file. None: signatures are not checked. */
+  /**
+   * The keys of an account. One of them must have signed each checkpoint of the file. None: signatures are not checked.
+   */
   readonly keysOf: (account: string) => readonly VerifierKey[];
   readonly events: (count: number) => void;
   readonly fault: (fault: { readonly account: string; readonly what: string }) => void;
@@ -21,16 +23,16 @@ interface FileWatcher {
 
 interface VerifiedFile {
   readonly events: number;
-  /** Each log was held to a checkpoint, whose signature was checked. */
+  /** Whether each log was compared with a checkpoint whose signature was checked. */
   readonly isHeld: boolean;
 }
 
-/** Faults of a file that has no event, and of records of no account. */
+/** Stands for the account in faults of a file without events, and of records of no account. */
 const NO_ACCOUNT = 'the file';
 
 /**
- * Checks exported logs as `verify` checks those of a database, but for what a file does not hold: the guard of the table, and
- * the stored tiles. A file of one log has no checkpoints either.
+ * Checks exported logs as `verify` checks the logs of a database, except for the guard of the table and the stored
+ * tiles, which a file does not contain. A file of one log does not contain checkpoints either.
  */
 export async function verifyFile(
   lists: AsyncIterable<readonly string[]>,
@@ -54,7 +56,7 @@ export async function verifyFile(
     return { events, isHeld };
   }
   for (const one of unused) {
-    const what = `the checkpoint in ${one.file} is that of another log, of account ${accountOf(one)}`;
+    const what = `the checkpoint in ${one.file} belongs to another log, that of account ${accountOf(one)}`;
     watcher.fault({ account: log?.account ?? NO_ACCOUNT, what });
   }
   return { events, isHeld };
@@ -62,7 +64,7 @@ export async function verifyFile(
 
 class LogFile {
   account: string;
-  /** The checkpoints to which it is held, in the order of their sizes. */
+  /** The checkpoints that the log is compared with, in the order of their sizes. */
   kept: readonly KeptCheckpoint[] = [];
   /** The number of its events that were read. */
   size = 0;
@@ -74,15 +76,15 @@ class LogFile {
   private signed = 0;
   private readonly signatures: Signatures;
   private readonly hasKeys: boolean;
-  /** It is held to a checkpoint that was kept outside of the file. */
-  private hasOwn = false;
+  /** Whether the log is compared with a checkpoint from outside of the file. */
+  private hasKeptCheckpoint = false;
 
   constructor(
     private readonly models: readonly AnyReadModel[],
     private readonly section: LogSection,
     private readonly watcher: FileWatcher,
   ) {
-    this.account = section.of?.account_id || NO_ACCOUNT;
+    this.account = section.header?.account_id || NO_ACCOUNT;
     this.report = new FaultReport((what) => watcher.fault({ account: this.account, what }));
     this.streams = new StreamOrder(models);
     const keys = watcher.keysOf(this.account);
@@ -91,10 +93,10 @@ class LogFile {
   }
 
   get isHeld(): boolean {
-    return this.hasOwn || (this.hasKeys && this.kept.length > 0);
+    return this.hasKeptCheckpoint || (this.hasKeys && this.kept.length > 0);
   }
 
-  /** Throws LogFileError for a line that is none of a log. */
+  /** Checks the log. Throws LogFileError for a line that cannot belong to a log. */
   async check(): Promise<void> {
     try {
       const signed: KeptCheckpoint[] = [];
@@ -111,15 +113,15 @@ class LogFile {
     }
   }
 
-  /** Reports what is wrong with its signature and its place, as `verify` does. */
+  /** The checkpoint in a record, if it is one. Reports faults of its signature and its place, as `verify` does. */
   private checkpointIn({ table, row }: RecordLine): readonly KeptCheckpoint[] {
     if (table !== 'log_checkpoints') return [];
     const stored = { size: Number(row.size), follows: Number(row.follows), note: String(row.note) };
     const order = orderFaultOf(stored, this.signed);
-    if (order !== undefined) this.report.of('kept', order);
+    if (order !== undefined) this.report.addSentence('kept', order);
     this.signed = stored.size;
     const fault = this.signatures.faultOf(stored);
-    if (fault !== undefined) this.report.of('kept', `the checkpoint of ${stored.size} events: ${fault}`);
+    if (fault !== undefined) this.report.addSentence('kept', `the checkpoint of ${stored.size} events: ${fault}`);
     const note = parseSignedCheckpoint(stored.note);
     return note === undefined ? [] : [{ ...note.checkpoint, file: 'the file', isSigned: true }];
   }
@@ -130,10 +132,14 @@ class LogFile {
     this.size += 1;
     this.log ??= this.begin(event, signed);
     if (event.account_id !== this.account) {
-      this.refuse(`line ${number}: its account is ${event.account_id}, but that of the first line is ${this.account}`);
+      this.reportFault(
+        `line ${number}: its account is ${event.account_id}, but that of the first line is ${this.account}`,
+      );
     }
     if (this.size > 1 && event.position <= this.last) {
-      this.refuse(`line ${number}: its position is ${event.position}, after one of ${this.last}`);
+      this.reportFault(
+        `line ${number}: its position is ${event.position}, but an earlier line has position ${this.last}`,
+      );
     }
     await this.log.add(event);
     this.last = Math.max(this.last, event.position);
@@ -141,24 +147,24 @@ class LogFile {
     if (fault !== undefined) this.report.add('stream', event, fault);
   }
 
-  /** A fault of the file itself. */
-  private refuse(what: string): void {
-    this.report.of('file', what);
+  /** Reports a fault of the file itself. */
+  private reportFault(what: string): void {
+    this.report.addSentence('file', what);
   }
 
   private begin({ account_id, position }: LoggedEvent, signed: readonly KeptCheckpoint[]): LogChecks {
-    if (this.section.of === undefined) this.account = account_id;
+    if (this.section.header === undefined) this.account = account_id;
     if (position > 1) {
-      this.refuse(
+      this.reportFault(
         `line ${this.section.before + 1}: the log begins at position ${position}; export it from its beginning, without --after`,
       );
     }
     const own = this.watcher.kept.filter((one) => accountOf(one) === this.account);
-    this.hasOwn = own.length > 0;
+    this.hasKeptCheckpoint = own.length > 0;
     this.kept = [...own, ...signed].toSorted((a, b) => a.size - b.size);
-    const sealed = KeptChecks.of(this.kept, (what) => this.report.of('kept', what));
-    // The file of one log does not say how long it is: whole lines are all that it has.
-    const size = this.section.of?.events ?? Number.POSITIVE_INFINITY;
+    const sealed = KeptChecks.of(this.kept, (what) => this.report.addSentence('kept', what));
+    // A file of one log does not say how many events it should have.
+    const size = this.section.header?.events ?? Number.POSITIVE_INFINITY;
     return new LogChecks(knownTypes(this.models), { size, sealed, report: this.report });
   }
 }

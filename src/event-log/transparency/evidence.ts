@@ -17,34 +17,34 @@ import {
 import { verifierText } from './tree/signed-note.js';
 import { entriesOf, leavesUnder, parseTilePath, widthIn } from './tree/tiles.js';
 
-/** Leads to no root. */
-const NONE = Buffer.alloc(0);
+/** Stands for a hash that is not there. No proof with it leads to a root. */
+const MISSING_HASH = Buffer.alloc(0);
 
 type LastCheckpoint = StoredCheckpoint & Pick<Checkpoint, 'root'> & { readonly accountId: string };
 
-/** What the service proves of an account's log. All of it throws Problem while checkpoints are off. */
+/** The proofs about an account's log. Each method throws Problem while checkpoints are off. */
 export class Evidence {
   constructor(
     private readonly logs: SealedLogs,
     private readonly checkpoints: Checkpoints,
   ) {}
 
-  /** The public key of the account's checkpoints, as verifiers take it. */
+  /** The public key of the account's checkpoints, in the form that verifiers take. */
   verifierKey(accountId: string): string {
     return `${verifierText(signerOf(this.requireKeys().signing, accountId))}\n`;
   }
 
   /**
-   * The newest signed checkpoint. `known`: one that the caller has kept. It raises the alarm if this service has signed it
-   * and the log is not its continuation: so a restored database is noticed too, by an instance that has seen no other.
-   * Throws Problem for a text that is no checkpoint.
+   * The newest signed checkpoint. `known` is a checkpoint that the caller has kept: if the service has signed it and the
+   * log is not its continuation, this raises an alarm, for example after an old backup was restored. Throws Problem if
+   * `known` is not a checkpoint.
    */
   async checkpoint(accountId: string, known: string | undefined): Promise<string> {
-    if (known !== undefined) await this.holdTo(known, accountId);
+    if (known !== undefined) await this.checkKnown(known, accountId);
     return (await this.last(accountId)).note;
   }
 
-  private async holdTo(known: string, accountId: string): Promise<void> {
+  private async checkKnown(known: string, accountId: string): Promise<void> {
     const keys = this.requireKeys();
     if (parseSignedCheckpoint(known) === undefined) {
       throw malformed('known is not a checkpoint as GET /log/checkpoint answers it.');
@@ -65,15 +65,18 @@ export class Evidence {
     await this.checkpoints.raise({ accountId, loss: 'events', signed: size, mark, what: changed });
   }
 
-  /** The root of a beginning of the log, which leads to its newest checkpoint. Throws Problem, with an alarm, if it does not. */
+  /**
+   * The root of the log's first `size` events. Raises an alarm and throws Problem if it does not lead to the newest
+   * checkpoint.
+   */
   private async rootOf(last: LastCheckpoint, size: number): Promise<Buffer> {
     const ranges = [{ from: 0, to: size }, ...consistencyRanges(size, last.size)];
-    const [root = NONE, ...proof] = await this.hashesOf(last, ranges);
+    const [root = MISSING_HASH, ...proof] = await this.hashesOf(last, ranges);
     if (isConsistent({ size, root }, last, proof)) return root;
-    throw await this.damaged(last, unled(`${size} events`, last));
+    throw await this.damaged(last, describeMismatch(`${size} events`, last));
   }
 
-  /** Throws Problem, with an alarm, if tiles are missing or cut. */
+  /** The hash of each range. Raises an alarm and throws Problem if tiles are missing or cut. */
   private async hashesOf(last: LastCheckpoint, ranges: readonly LeafRange[]): Promise<Buffer[]> {
     try {
       return await this.logs.hashesOf(last.accountId, ranges);
@@ -84,7 +87,7 @@ export class Evidence {
 
   private async damaged({ accountId, size, note }: LastCheckpoint, why: string): Promise<Problem> {
     const what = `the log of ${accountId} has no proofs: ${why}`;
-    // Anyone who may insert a row can claim a checkpoint that no tiles make.
+    // Anyone who may insert a row can write a checkpoint that does not match the tiles. Only a signed one is an alarm.
     if (this.requireKeys().signedIn(note, accountId)?.size === size) {
       await this.checkpoints.raise({ accountId, loss: 'tiles', signed: 0, mark: '', what });
     }
@@ -94,24 +97,24 @@ export class Evidence {
     );
   }
 
-  /** The hashes of a tile, which lead to the newest checkpoint. */
+  /** The hashes of a tile, after checking that they lead to the newest checkpoint. */
   async tile(accountId: string, path: string): Promise<Buffer> {
     const tile = parseTilePath(path);
     const last = await this.last(accountId);
     const { size } = last;
     if (tile === undefined || tile.width > widthIn(size, tile)) throw new Problem('not_found', 'Resource not found');
     const [stored] = await this.logs.tiles(accountId, [{ level: tile.level, index: tile.index }]);
-    const hashes = stored?.hashes.subarray(0, tile.width * HASH_BYTES) ?? NONE;
+    const hashes = stored?.hashes.subarray(0, tile.width * HASH_BYTES) ?? MISSING_HASH;
     if (hashes.length < tile.width * HASH_BYTES) {
       throw await this.damaged(last, `the tile ${path} is missing or cut`);
     }
     const { from, to, width } = leavesUnder(tile);
     const beside = await this.hashesOf(last, rangesBeside({ from, to }, { from: 0, to: size }));
     if (rootAround(size, { from, width, hashes: entriesOf(hashes) }, beside).equals(last.root)) return hashes;
-    throw await this.damaged(last, unled(`the tile ${path}`, last));
+    throw await this.damaged(last, describeMismatch(`the tile ${path}`, last));
   }
 
-  /** That the event at a position is in the log of the newest checkpoint, as c2sp.org/tlog-proof has it. */
+  /** The proof that the event at a position is in the log of the newest checkpoint: see c2sp.org/tlog-proof. */
   async proof(accountId: string, position: number): Promise<string> {
     const last = await this.last(accountId);
     const { size, note } = last;
@@ -123,11 +126,11 @@ export class Evidence {
     }
     const index = position - 1;
     const ranges = [{ from: index, to: position }, ...inclusionRanges(index, { from: 0, to: size })];
-    const [signed = NONE, ...hashes] = await this.hashesOf(last, ranges);
+    const [signed = MISSING_HASH, ...hashes] = await this.hashesOf(last, ranges);
     if (rootOfInclusion(index, size, signed, hashes)?.equals(last.root) !== true) {
-      throw await this.damaged(last, unled(`position ${position}`, last));
+      throw await this.damaged(last, describeMismatch(`position ${position}`, last));
     }
-    const [leaf = NONE] = await this.logs.leaves(accountId, index, position);
+    const [leaf = MISSING_HASH] = await this.logs.leaves(accountId, index, position);
     if (!leaf.equals(signed)) throw await this.changed(accountId, position, leaf);
     return proofText(index, hashes, note);
   }
@@ -141,7 +144,7 @@ export class Evidence {
     );
   }
 
-  /** That the log of the first size is the beginning of the log of the second; hashes in base64. */
+  /** The proof that the log of size `from` is the beginning of the log of size `to`. The hashes are in base64. */
   async consistency(accountId: string, from: number, to: number): Promise<readonly string[]> {
     const last = await this.last(accountId);
     if (from > to || to > last.size) {
@@ -150,9 +153,12 @@ export class Evidence {
       );
     }
     const newer = await this.rootOf(last, to);
-    const [older = NONE, ...proof] = await this.hashesOf(last, [{ from: 0, to: from }, ...consistencyRanges(from, to)]);
+    const [older = MISSING_HASH, ...proof] = await this.hashesOf(last, [
+      { from: 0, to: from },
+      ...consistencyRanges(from, to),
+    ]);
     if (!isConsistent({ size: from, root: older }, { size: to, root: newer }, proof)) {
-      throw await this.damaged(last, unled(`${from} and ${to} events`, last));
+      throw await this.damaged(last, describeMismatch(`${from} and ${to} events`, last));
     }
     return proof.map((hash) => hash.toString('base64'));
   }
@@ -166,7 +172,7 @@ export class Evidence {
 
   private async stored(accountId: string): Promise<LastCheckpoint | undefined> {
     const last = await this.logs.lastCheckpoint(accountId);
-    return last && { ...last, accountId, root: parseSignedCheckpoint(last.note)?.checkpoint.root ?? NONE };
+    return last && { ...last, accountId, root: parseSignedCheckpoint(last.note)?.checkpoint.root ?? MISSING_HASH };
   }
 
   private requireKeys(): KeyHistory {
@@ -175,7 +181,7 @@ export class Evidence {
   }
 }
 
-const unled = (what: string, { size }: StoredCheckpoint): string =>
+const describeMismatch = (what: string, { size }: StoredCheckpoint): string =>
   `the tiles over ${what} do not lead to its checkpoint of ${size} events`;
 
 function ignoreProblem(error: unknown): undefined {

@@ -5,8 +5,8 @@ import { type SealedLogs, TilesDamaged } from './seal/sealed-logs.js';
 import { type LeafRange, rangesBeside, rootAround } from './tree/merkle-tree.js';
 import { entriesOf, TILE_WIDTH } from './tree/tiles.js';
 
-/** Events that one look covers. */
-const STRETCH = 4 * TILE_WIDTH;
+/** How many events one check compares. */
+const EVENTS_PER_CHECK = 4 * TILE_WIDTH;
 
 interface Signed {
   readonly accountId: string;
@@ -15,12 +15,14 @@ interface Signed {
 }
 
 /**
- * Holds the events that are there now to what was signed, a stretch of one log at each look, in rotation. Without it nothing
- * would notice that an idle log was written anew, with hashes that fit: no checkpoint follows until the log grows.
+ * Compares the stored events with what was signed, one part of one log at a time, in rotation. An idle log gets no new
+ * checkpoint, so nothing else would notice that someone has replaced its events and their hashes.
  */
 export class Rechecks {
   private accountId = '';
-  /** The number of events of this log that were looked at; infinite once it was all that had a checkpoint. */
+  /**
+   * The number of events of this log that are checked. It is infinite once all events under the checkpoint are checked.
+   */
   private done = 0;
 
   constructor(
@@ -35,13 +37,16 @@ export class Rechecks {
       signed = await this.signed(keys);
     }
     if (signed === undefined) return;
-    const stretch = { from: this.done, to: Math.min(this.done + STRETCH, signed.size) };
-    // A look that failed is made again.
-    await this.look(signed, stretch);
-    this.done = stretch.to === signed.size ? Number.POSITIVE_INFINITY : stretch.to;
+    const range = { from: this.done, to: Math.min(this.done + EVENTS_PER_CHECK, signed.size) };
+    // If the check fails, the next call repeats it.
+    await this.check(signed, range);
+    this.done = range.to === signed.size ? Number.POSITIVE_INFINITY : range.to;
   }
 
-  /** The newest checkpoint of the log, if a known key has signed it: anyone who may insert a row can write another one. */
+  /**
+   * The newest checkpoint of the log. Undefined unless a known key has signed it, because anyone who may insert a row
+   * can write one.
+   */
   private async signed(keys: KeyHistory): Promise<Signed | undefined> {
     const { accountId } = this;
     const last = accountId === '' ? undefined : await this.logs.lastCheckpoint(accountId);
@@ -49,10 +54,10 @@ export class Rechecks {
     return signed?.size === last?.size ? signed && { accountId, size: signed.size, root: signed.root } : undefined;
   }
 
-  private async look(signed: Signed, range: LeafRange): Promise<void> {
+  private async check(signed: Signed, range: LeafRange): Promise<void> {
     const { accountId } = signed;
     try {
-      const found = await this.wrongIn(signed, range);
+      const found = await this.faultIn(signed, range);
       if (found !== undefined) await this.checkpoints.raise({ accountId, loss: 'events', ...found });
     } catch (error) {
       if (!(error instanceof TilesDamaged)) throw error;
@@ -61,8 +66,8 @@ export class Rechecks {
     }
   }
 
-  /** What is wrong with the events of a stretch. Throws TilesDamaged if it is their tiles, of which other proofs are made. */
-  private async wrongIn({ accountId, size, root }: Signed, { from, to }: LeafRange): Promise<Finding | undefined> {
+  /** What is wrong with the events of a range. Throws TilesDamaged if only their tiles are wrong. */
+  private async faultIn({ accountId, size, root }: Signed, { from, to }: LeafRange): Promise<Finding | undefined> {
     const leaves = await this.logs.leaves(accountId, from, to);
     const stored = await this.storedLeaves(accountId, { from, to });
     const beside = await this.logs.hashesOf(accountId, rangesBeside({ from, to }, { from: 0, to: size }));
@@ -93,7 +98,7 @@ type Finding = Pick<Alarm, 'signed' | 'mark' | 'what'>;
 const nameOf = (accountId: string, { from, to }: LeafRange): string =>
   `the events of the positions ${from + 1} to ${to} of the log of ${accountId}`;
 
-/** The events that are not those of the stored tiles, which make what was signed. */
+/** Finds the events that differ from the stored tiles, which do match the signed root. */
 function changedIn(
   accountId: string,
   from: number,

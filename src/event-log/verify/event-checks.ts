@@ -1,7 +1,7 @@
 import type { AnyReadModel } from '../read-model.js';
 import { formatFault, type LoggedEvent, leafHash } from './logged-event.js';
 
-/** The types of events that this version knows, for each prefix of the streams that have them. */
+/** The types of events that this version knows, for each prefix of a stream. */
 export type KnownTypes = ReadonlyMap<string, ReadonlySet<string>>;
 
 export const knownTypes = (models: readonly AnyReadModel[]): KnownTypes =>
@@ -11,7 +11,7 @@ export const knownTypes = (models: readonly AnyReadModel[]): KnownTypes =>
     ),
   );
 
-/** What a check says of an event. `check` is its place in the list of checks. */
+/** What a check has found in an event. `check` is its index in the list of checks. */
 export interface EventFault {
   readonly check: number;
   readonly what: string;
@@ -19,7 +19,7 @@ export interface EventFault {
 
 const NOT_LATER = 'recorded_at is not later than that of the previous event';
 
-/** The checks of single events, in the order of their positions. Positions and streams are checked by their readers. */
+/** The checks of single events. Others check positions and streams. */
 export class EventChecks {
   private recordedAt = '';
 

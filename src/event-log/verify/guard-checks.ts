@@ -2,13 +2,14 @@ import type { ClientBase } from 'pg';
 
 export interface GuardFault {
   readonly what: string;
-  /** What the owner of the tables does about it. */
+  /** What the owner of the tables must do. */
   readonly wayOut: string;
 }
 
 /**
- * Whether PostgreSQL still keeps the log as it is: the triggers of each table refuse changes, nothing else acts on it, and no
- * role but the owner has a right to change it that the service does not need. A superuser and the owner can take all of it back.
+ * Checks that PostgreSQL still protects the log. The triggers of each table must refuse changes, nothing else may act
+ * on the table, and no role but the owner may have more rights than the service needs. The owner and a superuser can
+ * undo all this.
  */
 export async function guardFaults(client: ClientBase): Promise<GuardFault[]> {
   const { rows: triggers } = await client.query<Trigger>(TRIGGERS, [TABLES]);
@@ -34,7 +35,7 @@ interface Trigger {
   readonly on: string;
   readonly type: number;
   readonly body: string;
-  /** It fires in each session that does not switch triggers off, for each column and each row. */
+  /** The trigger fires for each column and each row, in each session that does not switch triggers off. */
   readonly always: boolean;
 }
 
@@ -102,7 +103,7 @@ const OTHERS = `with tables as (select c.oid, c.relname from unnest($1::text[]) 
   select 'rule' as kind, r.rulename as name, c.relname as on from tables c join pg_rewrite r on r.ev_class = c.oid
   union all select 'policy', p.polname, c.relname from tables c join pg_policy p on p.polrelid = c.oid order by 3, 1, 2`;
 
-/** What the service may not do either. A right can be one to a column. */
+/** The rights that no role needs, not even the service's. A right may cover a column only. */
 const REFUSED_RIGHTS = {
   events: ['UPDATE', 'DELETE', 'TRUNCATE', 'TRIGGER'],
   log_heads: ['DELETE', 'TRUNCATE', 'TRIGGER'],

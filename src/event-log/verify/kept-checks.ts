@@ -2,28 +2,28 @@ import type { Checkpoint } from '../transparency/tree/checkpoint.js';
 import { HASH_BYTES } from '../transparency/tree/merkle-tree.js';
 import { GrowingTree } from '../transparency/tree/tiles.js';
 
-/** A checkpoint that an auditor, or a witness, has kept outside of the database. */
+/** A checkpoint that an auditor or a witness has kept outside of the database. */
 export interface KeptCheckpoint extends Checkpoint {
-  /** For messages. */
+  /** The file of the checkpoint, for messages. */
   readonly file: string;
-  /** Whether those have signed it who should. */
+  /** Whether the keys that should have signed it have done so. */
   readonly isSigned: boolean;
 }
 
 const MISSING = Buffer.alloc(HASH_BYTES);
-/** The tree remembers what changed until it is asked. */
+/** After this many leaves the tree forgets its changed tiles, which nobody needs here. */
 const FORGET_EVERY = 10_000;
 
-/** The account of the log that a checkpoint is of: the last part of its origin. */
+/** The account of a checkpoint's log, which is the last part of its origin. */
 export const accountOf = ({ origin }: Checkpoint): string => origin.slice(origin.lastIndexOf('/') + 1);
 
-/** Compares the events of one log with checkpoints that were kept. Their hashes are computed from the events. */
+/** Compares the events of one log with kept checkpoints. It computes all hashes from the events. */
 export class KeptChecks {
   private readonly tree = new GrowingTree(0, []);
-  /** The next of `kept`. */
+  /** The index of the next checkpoint in `kept`. */
   private next = 0;
   private size = 0;
-  /** The size of the last checkpoint that the events make. */
+  /** The size of the last checkpoint that matches the events. */
   private proven = 0;
 
   private constructor(
@@ -31,7 +31,7 @@ export class KeptChecks {
     private readonly report: (what: string) => void,
   ) {}
 
-  /** `kept`: in the order of their sizes. None: there is nothing to check, and no event costs anything. */
+  /** The checks of kept checkpoints, which come in the order of their sizes. Empty if there are none. */
   static of(kept: readonly KeptCheckpoint[], report: (what: string) => void): KeptChecks[] {
     return kept.length === 0 ? [] : [new KeptChecks(kept, report)];
   }
@@ -42,12 +42,12 @@ export class KeptChecks {
     if (this.next < this.kept.length) this.append(hash);
   }
 
-  /** `size`: the number of events that the log should have. */
+  /** `size` is the number of events that the log should have. */
   end(size: number): void {
     while (this.next < this.kept.length && this.size < size) this.append(MISSING);
     for (const one of this.kept.slice(this.next)) {
       const { size: kept, file } = one;
-      this.refuseUnsigned(one);
+      this.reportUnsigned(one);
       this.report(`the log has ${size} events, but the checkpoint in ${file} is of ${kept}: its tail is lost`);
     }
   }
@@ -57,13 +57,13 @@ export class KeptChecks {
     this.size += 1;
     if (this.size % FORGET_EVERY === 0) this.tree.takeChanged();
     for (let one = this.kept[this.next]; one?.size === this.size; one = this.kept[this.next]) {
-      this.refuseUnsigned(one);
+      this.reportUnsigned(one);
       this.compare(one);
       this.next += 1;
     }
   }
 
-  private refuseUnsigned({ size, file, isSigned }: KeptCheckpoint): void {
+  private reportUnsigned({ size, file, isSigned }: KeptCheckpoint): void {
     if (!isSigned) this.report(`the checkpoint of ${size} events in ${file}: its signature is wrong`);
   }
 

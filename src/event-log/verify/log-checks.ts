@@ -4,9 +4,9 @@ import type { LoggedEvent } from './logged-event.js';
 
 /** Compares the events with checkpoints. */
 interface CheckpointChecks {
-  /** Adds the hash of the event at a position. The promise, if there is one, must be awaited before the next. */
+  /** Adds the hash of the event at a position. The caller must await a promise before the next call. */
   add(position: number, hash: Buffer): Promise<void> | undefined;
-  /** `size`: the number of events that the log should have. */
+  /** `size` is the number of events that the log should have. */
   end(size: number): Promise<void> | void;
 }
 
@@ -18,8 +18,8 @@ interface CheckedLog {
 }
 
 /**
- * Checks one log, whose events come in the order of their positions: every event, positions 1, 2, 3 ... up to its size, and
- * its checkpoints. The events may come from a database or from a file.
+ * Checks one log, from a database or a file: every event, the positions from 1 to the size, and the checkpoints. The
+ * events must come in the order of their positions.
  */
 export class LogChecks {
   private last = 0;

@@ -3,8 +3,8 @@ import { isId } from '../../kernel/ids.js';
 import { isJsonObject } from '../../kernel/json-object.js';
 
 /**
- * An event as an exported log holds it. `data` and `metadata` are texts rather than objects, to keep the exact bytes of
- * the leaf hash. Times are UTC to the microsecond; the hash is hex.
+ * An event in an exported log. `data` and `metadata` are texts and not objects, to keep the exact bytes of the leaf
+ * hash. Times are UTC to the microsecond, and the hash is hex.
  */
 export interface LoggedEvent {
   readonly account_id: string;
@@ -22,14 +22,17 @@ export interface LoggedEvent {
 
 const TIME_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
-/** SQL for the text of a time in a logged event. An infinite time has none in a format: it stays what it is, and is refused. */
+/**
+ * SQL for the text of a time in a logged event. An infinite time becomes a text without this format, which is then
+ * refused.
+ */
 export const timeText = (column: string): string =>
   `coalesce(to_char(${column} at time zone 'UTC', ${TIME_FORMAT}), ${column}::text)`;
 
 /**
- * SHA-256 of the event, in hex. Texts are netstrings (length in bytes, colon, text, comma), and a comma ends the other
- * fields, so two different events never share an encoding. The leading zero byte is RFC 6962's mark of a leaf. Times are
- * microseconds since 1970. PostgreSQL computes the same in event_leaf_hash when it writes the event.
+ * The SHA-256 of an event, in hex, like event_leaf_hash in PostgreSQL. Texts are netstrings (length in bytes, colon,
+ * text, comma) and a comma ends each other field, so two different events never have the same encoding. The first byte,
+ * 0, marks a leaf (RFC 6962), and times are microseconds since 1970.
  */
 export function leafHash(event: LoggedEvent): string {
   const { account_id, position, stream_id, stream_version, event_id, type, data, metadata } = event;
@@ -41,7 +44,7 @@ export function leafHash(event: LoggedEvent): string {
 
 const netstring = (text: string): string => `${Buffer.byteLength(text)}:${text},`;
 
-/** Seconds since 1970 and the six digits of the fraction. No service wrote an event before. */
+/** Seconds since 1970, followed by the six digits of the fraction. No event is older than 1970. */
 const microseconds = (time: string): string =>
   `${Date.parse(`${time.slice(0, SECOND)}Z`) / 1000}${time.slice(SECOND + 1, -1)}`;
 
@@ -50,8 +53,8 @@ const TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3])
 const SECOND = '2026-01-02T03:04:05'.length;
 
 /**
- * Names the first field with a value that the service would not write. A valid hash does not suffice, as it covers any
- * value: the API could not show it, or a later export would not reproduce it.
+ * Names the first field with a value that the service would not write. A right hash is not enough, because it can cover
+ * any value, also one that the API could not show or a later export would write in another way.
  */
 export function formatFault(event: LoggedEvent): string | undefined {
   if (!isId(event.account_id, 'ac')) return 'account_id is not the id of an account';
@@ -62,7 +65,9 @@ export function formatFault(event: LoggedEvent): string | undefined {
   return jsonFault(event);
 }
 
-/** Refuses the 30th of February, as PostgreSQL does, and 24:00, which PostgreSQL would write in another way. */
+/**
+ * Refuses the 30th of February, as PostgreSQL does, and the time 24:00, which PostgreSQL would write in another way.
+ */
 const isTime = (text: string): boolean =>
   TIME.test(text) && (text.slice(8, 10) <= '28' || new Date(text).toISOString().slice(0, 10) === text.slice(0, 10));
 
@@ -72,13 +77,16 @@ function jsonFault({ data, metadata }: LoggedEvent): string | undefined {
   return undefined;
 }
 
-/** The object of a text that is exactly what JSON.stringify makes of it: one line, without blanks, each name once. */
+/**
+ * Parses a JSON object in the exact form of JSON.stringify: one line, without blanks, each name once. Undefined for any
+ * other text.
+ */
 function compactObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isJsonObject(value) && JSON.stringify(value) === text ? value : undefined;
   } catch {
-    // It is not JSON, or deeper than JSON.stringify goes.
+    // It is not JSON, or it is nested too deeply for JSON.stringify.
     return undefined;
   }
 }

@@ -7,12 +7,12 @@ import type { VerifierKey } from '../transparency/tree/signed-note.js';
 import { SealedChecks } from './sealed-checks.js';
 import type { OnTileFault, TileFault } from './tile-checks.js';
 
-/** What became of the tiles of one log. */
+/** The result of the repair of one log. */
 interface RepairedLog {
   readonly account: string;
   /** The number of tiles that were written or removed. */
   readonly tiles: number;
-  /** Why they stay as they are: the events do not make what was signed. */
+  /** Why the tiles were not repaired: the events do not match what was signed. */
   readonly refusal: string | undefined;
 }
 
@@ -24,9 +24,9 @@ export interface RepairWatcher {
 }
 
 /**
- * Makes the tiles of each log from its leaves, holds them to the signed checkpoints, and replaces the stored ones that differ.
- * Then it ends the alarms about tiles of the logs whose tiles are in order. Resolves with these alarms. The database's role
- * must own the tables, since the guard of the tiles is lifted meanwhile.
+ * Makes the tiles of each log from its leaves, compares them with the signed checkpoints, and replaces the stored tiles
+ * that differ. Then it ends the alarms about tiles that are in order now, and resolves with these alarms. The
+ * database's role must own the tables, because the guard of the tiles is switched off during the repair.
  */
 export const repairTiles = (database: MaintenanceDatabase, watcher: RepairWatcher): Promise<readonly StoredAlarm[]> =>
   DedicatedConnections.use(database, async (connections) => {
@@ -39,8 +39,8 @@ export const repairTiles = (database: MaintenanceDatabase, watcher: RepairWatche
       const count = (): void => {
         tiles += 1;
       };
-      const refusal = await holdToCheckpoints(reader, account, keys, count);
-      // Where no tile is wrong, the sealer need not wait.
+      const refusal = await compareWithCheckpoints(reader, account, keys, count);
+      // If no tile is wrong, nothing is locked and the sealer need not wait.
       const log = tiles === 0 ? { account, tiles, refusal } : await repairLog(connections, account, keys);
       watcher.repaired(log);
       if (log.refusal === undefined) inOrder.push(account);
@@ -49,7 +49,7 @@ export const repairTiles = (database: MaintenanceDatabase, watcher: RepairWatche
     return endAlarmsOf(connections, inOrder);
   });
 
-/** A role that may not end an alarm can look, where none is open. */
+/** Ends the alarms of these accounts about tiles. If there are none, this needs no right to end alarms. */
 async function endAlarmsOf(
   connections: DedicatedConnections,
   accounts: readonly string[],
@@ -70,7 +70,10 @@ const ALARMED = `select distinct account_id from log_alarms where account_id = a
 const LOGS = `select account_id from log_checkpoints where $1::text is null or account_id = $1
   union select account_id from log_tiles where $1::text is null or account_id = $1 order by 1`;
 
-/** Nothing seals until the transaction ends, because the statement that lifts the guard locks the table against writers. */
+/**
+ * Repairs one log. No log is sealed until the transaction ends, because the statement that lifts the guard locks the
+ * table.
+ */
 async function repairLog(
   connections: DedicatedConnections,
   account: string,
@@ -79,7 +82,7 @@ async function repairLog(
   const client = await connections.openTransaction();
   await liftGuard(client);
   let tiles = 0;
-  const refusal = await holdToCheckpoints(client, account, keys, async (fault) => {
+  const refusal = await compareWithCheckpoints(client, account, keys, async (fault) => {
     tiles += 1;
     await write(client, account, fault);
   });
@@ -102,9 +105,12 @@ async function liftGuard(client: ClientBase): Promise<void> {
   }
 }
 
-/** Makes the tiles of a log that has checkpoints and none. Resolves with the size of the newest one; 0 without one. */
+/**
+ * Makes all tiles of a log that has checkpoints but no tiles. Resolves with the size of the newest checkpoint, or 0
+ * without one.
+ */
 export async function makeTiles(client: ClientBase, account: string): Promise<number> {
-  await holdToCheckpoints(client, account, [], (fault) => write(client, account, fault));
+  await compareWithCheckpoints(client, account, [], (fault) => write(client, account, fault));
   return (await logsOn(client).lastCheckpoint(account))?.size ?? 0;
 }
 
@@ -113,8 +119,8 @@ export const logsOn = (client: ClientBase): SealedLogs =>
 
 const LEAVES_AT_ONCE = 10_000;
 
-/** Resolves with the first fault of the log that is not one of its tiles. */
-async function holdToCheckpoints(
+/** Compares the leaves with the checkpoints. Resolves with the first fault that is not about a tile. */
+async function compareWithCheckpoints(
   client: ClientBase,
   account: string,
   keys: readonly VerifierKey[],

@@ -6,22 +6,22 @@ import { entriesOf, GrowingTree, type StoredTile, TILE_WIDTH } from '../transpar
 import { orderFaultOf, Signatures } from './signatures.js';
 import { type OnTileFault, TileChecks } from './tile-checks.js';
 
-/** What is done with the faults of checkpoints and events, in words, and with those of tiles. */
+/** Gets the faults of checkpoints and events, in words, and the faults of tiles. */
 export interface SealedReport {
   readonly fault: (what: string) => void;
   readonly tileFault: OnTileFault;
 }
 
 const SIGNED_OTHERWISE = 'is not the event that was signed: it was edited and hashed anew, or another took its place';
-/** Missing events of a log beyond which no further checkpoint is compared: a row can claim any size. */
+/** With more missing events than this no further checkpoint is compared. A forged row can claim any size. */
 const MAX_MISSING = 100_000;
 const MISSING = Buffer.alloc(HASH_BYTES);
-/** Leaves of which the tree remembers the tiles until they are compared with the stored ones. */
+/** After this many leaves, full tiles are compared with the stored ones, so that memory does not hold all of them. */
 const COMPARE_EVERY = 16 * TILE_WIDTH;
 
 /**
- * Compares the events of one log with its signed checkpoints, and the tiles that they make with the stored ones. The hashes
- * are computed from the events, never read, so a checkpoint whose root they make proves all events up to it.
+ * Compares the events of one log with its signed checkpoints, and the tiles that the events make with the stored tiles.
+ * All hashes are computed from the events, so a checkpoint with the same root proves all events up to it.
  */
 export class SealedChecks {
   private readonly checkpoints: AsyncGenerator<LinkedCheckpoint>;
@@ -39,7 +39,10 @@ export class SealedChecks {
   constructor(
     private readonly logs: SealedLogs,
     private readonly accountId: string,
-    /** Oldest first: one of them must have signed each checkpoint, and none after a later one. None: signatures are not checked. */
+    /**
+     * The keys, oldest first, that may have signed checkpoints. An older key must not sign after a newer one. None:
+     * signatures are not checked.
+     */
     keys: readonly VerifierKey[],
     private readonly report: SealedReport,
   ) {
@@ -53,19 +56,19 @@ export class SealedChecks {
     if (this.next === undefined) await this.finish();
   }
 
-  /** Adds the hash of the event at a position. The promise, if there is one, must be awaited before the next. */
+  /** Adds the hash of the event at a position. The caller must await a promise before the next call. */
   add(position: number, hash: Buffer): Promise<void> | undefined {
     return this.next === undefined ? undefined : this.addNext(position, hash);
   }
 
-  /** `size`: the number of events that the log should have. */
+  /** `size` is the number of events that the log should have. */
   async end(size: number): Promise<void> {
     await this.fillTo(size);
     let lost: StoredCheckpoint | undefined;
     for (; this.next !== undefined; this.next = await this.following(this.next.size)) {
       if (this.isSigned(this.next)) lost = this.next;
     }
-    // The tiles have grown with the events that are lost.
+    // If the tail is lost, the stored tiles still have its leaves, so they cannot be compared.
     if (lost === undefined) return this.finish();
     this.report.fault(`the log has ${size} events, but a checkpoint of ${lost.size} was signed: its tail is lost`);
   }
@@ -75,7 +78,7 @@ export class SealedChecks {
     if (this.next !== undefined) await this.append(hash, this.next);
   }
 
-  /** Positions that were left out are missing. */
+  /** Adds a mark for each missing position. */
   private async fillTo(position: number): Promise<void> {
     if (this.next === undefined || this.size >= position) return;
     this.missing += position - this.size;
@@ -111,14 +114,17 @@ export class SealedChecks {
     if (this.next === undefined) await this.finish();
   }
 
-  /** Reports a signature that is wrong. */
+  /** Whether a checkpoint is signed. Reports a wrong signature. */
   private isSigned(checkpoint: StoredCheckpoint): boolean {
     const fault = this.signatures.faultOf(checkpoint);
     if (fault !== undefined) this.report.fault(`the checkpoint of ${checkpoint.size} events: ${fault}`);
     return fault === undefined;
   }
 
-  /** Names the positions that differ, and goes on with the tree that was signed. False if the tiles do not lead to it. */
+  /**
+   * Reports the positions that differ, and continues with the signed tree. Returns false if the stored tiles do not
+   * lead to that tree.
+   */
   private async locate(size: number, root: Buffer): Promise<boolean> {
     await this.tiles.compareFull(this.tree.takeChanged());
     const others: [number, Buffer][] = [];
@@ -147,7 +153,7 @@ export class SealedChecks {
     return true;
   }
 
-  /** Lets a tree grow from one size to another by the leaves of the stored tiles. Undefined if some are missing. */
+  /** Adds the leaves of the stored tiles to a tree, from one size to another. Undefined if some are missing. */
   private async storedTree(tree: GrowingTree, from: number, size: number): Promise<GrowingTree | undefined> {
     for (let at = from; at < size; ) {
       const index = Math.floor(at / TILE_WIDTH);
@@ -164,7 +170,7 @@ export class SealedChecks {
     return tree;
   }
 
-  /** Proofs are made of the tiles, and the next checkpoint too. */
+  /** Compares the stored tiles with the last checkpoint, because proofs and the next checkpoint are made from them. */
   private async finish(): Promise<void> {
     if (this.hasEnded) return;
     this.hasEnded = true;
@@ -182,7 +188,7 @@ export class SealedChecks {
     return root;
   }
 
-  /** The checkpoint after that of a size. */
+  /** The checkpoint that follows the one of this size. */
   private async following(size: number): Promise<LinkedCheckpoint | undefined> {
     const next: LinkedCheckpoint | undefined = (await this.checkpoints.next()).value;
     const fault = next && orderFaultOf(next, size);

@@ -4,15 +4,15 @@ import type { VerifierKey } from '../transparency/tree/signed-note.js';
 
 /** Checks who has signed the checkpoints of one log, in the order of their sizes. */
 export class Signatures {
-  /** The place of the latest key that has signed one. */
+  /** The index of the newest key that has signed a checkpoint so far. */
   private latest = -1;
 
   constructor(
-    /** Oldest first. One of them must have signed each checkpoint. None: signatures are not checked. */
+    /** The keys, oldest first. One of them must have signed each checkpoint. None: signatures are not checked. */
     private readonly keys: readonly VerifierKey[],
   ) {}
 
-  /** What is wrong: the signature, or that the key had a successor by then, and may have leaked. */
+  /** Says what is wrong with a signature. A key must not sign after its successor, because it may have leaked. */
   faultOf({ size, note }: StoredCheckpoint): string | undefined {
     const signed = parseSignedCheckpoint(note);
     const by = this.keys.findLastIndex((key) => signed?.isSignedBy(key) === true);
@@ -25,7 +25,7 @@ export class Signatures {
   }
 }
 
-/** What is wrong with the order of a checkpoint that should follow one of a size. */
+/** Says what is wrong with the place of a checkpoint that should follow the one of this size. */
 export const orderFaultOf = (
   { size, follows }: { readonly size: number; readonly follows: number },
   before: number,

@@ -8,9 +8,9 @@ export interface StreamFault {
 }
 
 /**
- * Checks the streams of an account: versions 1, 2, 3 ... in the order of positions, one creation at the beginning, and
- * nothing after the deletion. PostgreSQL does it, since a map of all streams would grow with the log. Yields faults in
- * the order of positions.
+ * Checks the streams of an account, and yields faults in the order of positions. The versions of a stream must be 1, 2,
+ * 3 and so on in the order of positions, a creation must come first, and nothing may follow the deletion. PostgreSQL
+ * does this, because a map of all streams would grow with the log.
  */
 export async function* streamFaults(
   client: ClientBase,
@@ -38,7 +38,7 @@ interface StreamFacts {
 
 type FaultyEvent = StreamFacts & Readonly<Record<'position', string>>;
 
-/** What is wrong with an event of which these are the facts. */
+/** Says what is wrong with an event that has these facts. */
 export function streamFaultOf({ type, follows, starts, follows_end }: StreamFacts): string {
   if (!follows) return 'its stream_version does not follow the previous one of its stream';
   if (follows_end) return `an event of type ${type} comes after the deletion of its stream`;

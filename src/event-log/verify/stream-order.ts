@@ -2,21 +2,21 @@ import type { AnyReadModel } from '../read-model.js';
 import type { LoggedEvent } from './logged-event.js';
 import { streamFaultOf, typesWith } from './stream-checks.js';
 
-/** What the checks read of an event. */
+/** The fields of an event that the checks read. */
 export interface StreamEvent {
   readonly version: number;
   readonly position: number;
   readonly type: string;
 }
 
-/** What they remember of the last event of a stream. */
+/** What the checks remember of the last event of a stream. */
 export interface StreamEnd {
   readonly version: number;
   readonly position: number;
   readonly hasEnded: boolean;
 }
 
-/** The checks of streams, event by event: what stream-checks.ts has in SQL. */
+/** The checks of streams, event by event. stream-checks.ts has the same checks in SQL. */
 export class StreamRules {
   private readonly startTypes: ReadonlySet<string>;
   private readonly endTypes: ReadonlySet<string>;
@@ -26,7 +26,7 @@ export class StreamRules {
     this.endTypes = new Set(typesWith(models, 'isEnd'));
   }
 
-  /** `before`: the end of the stream before this event; undefined if it should be the first. */
+  /** `before` is the end of the stream before this event. Undefined if the event should be the first. */
   faultOf({ version, position, type }: StreamEvent, before: StreamEnd | undefined): string | undefined {
     const follows = version === (before?.version ?? 0) + 1 && position > (before?.position ?? 0);
     const starts = this.startTypes.has(type);
@@ -41,8 +41,8 @@ export class StreamRules {
 }
 
 /**
- * Checks the streams of a log in a file, which no database can sort. It keeps the end of each stream, about 100 MB for a
- * million of them.
+ * Checks the streams of a log in a file, which has no database to sort it. It keeps the end of each stream in memory,
+ * about 100 MB for a million streams.
  */
 export class StreamOrder {
   private readonly ends = new Map<string, StreamEnd>();
@@ -52,7 +52,7 @@ export class StreamOrder {
     this.rules = new StreamRules(models);
   }
 
-  /** The fault of the next event in the order of positions. */
+  /** The fault of the next event, in the order of positions. */
   faultOf({ stream_id, stream_version, position, type }: LoggedEvent): string | undefined {
     const event = { version: stream_version, position, type };
     const fault = this.rules.faultOf(event, this.ends.get(stream_id));

@@ -2,14 +2,14 @@ import type { SealedLogs } from '../transparency/seal/sealed-logs.js';
 import { HASH_BYTES } from '../transparency/tree/merkle-tree.js';
 import { entriesOf, isFull, type StoredTile, TILE_WIDTH, type TileName, widthIn } from '../transparency/tree/tiles.js';
 
-/** A stored tile that is not the one which the leaves make. */
+/** A stored tile that differs from the tile that the leaves make. */
 export interface TileFault extends TileName {
-  /** Undefined: the tree has no such tile. */
+  /** The right tile. Undefined: the tree has no such tile. */
   readonly made: StoredTile | undefined;
   readonly what: string;
 }
 
-/** The promise, if there is one, is awaited before the next fault. */
+/** Gets a fault. If it returns a promise, the next fault waits for it. */
 export type OnTileFault = (fault: TileFault) => Promise<void> | void;
 
 interface Compared {
@@ -17,9 +17,12 @@ interface Compared {
   readonly stored: StoredTile | undefined;
 }
 
-/** Compares the tiles that the leaves of a log make with the stored ones. Full tiles come first, those of the edge last. */
+/**
+ * Compares the tiles that the leaves of a log make with the stored ones: full tiles first, and the tiles of the edge
+ * last.
+ */
 export class TileChecks {
-  /** Full tiles that differ. Whether the tile is wrong, or an event, tells the next checkpoint. */
+  /** Full tiles that differ. The next checkpoint shows whether the tile or an event is wrong. */
   private differing: Compared[] = [];
 
   constructor(
@@ -28,21 +31,24 @@ export class TileChecks {
     private readonly onFault: OnTileFault,
   ) {}
 
-  /** Compares those that are full: each tile becomes full once. */
+  /** Compares the tiles that are full. Each tile becomes full only once. */
   async compareFull(made: readonly StoredTile[]): Promise<void> {
-    for (const one of await this.beside(made.filter(isFull))) {
+    for (const one of await this.withStored(made.filter(isFull))) {
       if (one.stored?.hashes.equals(one.made.hashes) !== true) this.differing.push(one);
     }
   }
 
-  /** A checkpoint has confirmed the leaves of the tiles so far. */
+  /** Reports the tiles that differ, after a checkpoint has confirmed their leaves. */
   async confirm(): Promise<void> {
     for (const { made, stored } of this.takeDiffering()) await this.report(made, wrongIn(made, stored));
   }
 
-  /** The leaves between two sizes that the stored tiles have otherwise, by their index. `open`: the tiles that are not full. */
+  /**
+   * The leaves between two sizes that differ in the stored tiles, with their index. `open` has the tiles that are not
+   * full.
+   */
   async *otherLeaves(from: number, to: number, open: readonly StoredTile[]): AsyncGenerator<[number, Buffer]> {
-    const tiles = [...this.takeDiffering(), ...(await this.beside(open))].filter(({ made }) => made.level === 0);
+    const tiles = [...this.takeDiffering(), ...(await this.withStored(open))].filter(({ made }) => made.level === 0);
     for (const { made, stored } of tiles) {
       const entries = entriesOf(stored?.hashes ?? Buffer.alloc(0));
       for (const [i, leaf] of entriesOf(made.hashes).entries()) {
@@ -52,11 +58,11 @@ export class TileChecks {
     }
   }
 
-  /** The tree of this size has no further leaves: its stored tiles must be just these. */
+  /** Ends with a tree of this size. The stored tiles must be those of the tree, and no others. */
   async finish(size: number, open: readonly StoredTile[]): Promise<void> {
     this.differing = this.differing.filter(({ made }) => widthIn(size, made) === TILE_WIDTH);
     await this.confirm();
-    for (const { made, stored } of await this.beside(open)) {
+    for (const { made, stored } of await this.withStored(open)) {
       if (stored?.hashes.equals(made.hashes) !== true) await this.report(made, wrongIn(made, stored));
     }
     for (const name of await this.logs.surplus(this.accountId, size)) {
@@ -68,7 +74,7 @@ export class TileChecks {
     return this.differing.splice(0);
   }
 
-  private async beside(made: readonly StoredTile[]): Promise<Compared[]> {
+  private async withStored(made: readonly StoredTile[]): Promise<Compared[]> {
     const names = made.map(({ level, index }) => ({ level, index }));
     const stored = new Map((await this.logs.tiles(this.accountId, names)).map((tile) => [keyOf(tile), tile]));
     return made.map((tile) => ({ made: tile, stored: stored.get(keyOf(tile)) }));

@@ -12,19 +12,19 @@ import { type LoggedEvent, timeText } from './logged-event.js';
 import { SealedChecks } from './sealed-checks.js';
 import { streamFaults } from './stream-checks.js';
 
-/** An inconsistency of a log, which arises only if another program than the service wrote to it. */
+/** A fault of a log. It can arise only if a program other than the service wrote to the log. */
 export interface Fault {
-  /** Undefined: of all accounts. */
+  /** Undefined: the fault concerns all accounts. */
   readonly account: string | undefined;
   /** The fault in words, with its position. */
   readonly what: string;
 }
 
-/** What a check of logs is about, and who hears of its progress and of each fault. */
+/** Selects what a check covers, and gets its progress and each fault. */
 export interface VerifyWatcher {
   /** Undefined: all accounts. */
   readonly account: string | undefined;
-  /** The keys that may have signed an account's checkpoints, oldest first; none: their signatures are not checked. */
+  /** The keys that may have signed an account's checkpoints, oldest first. None: signatures are not checked. */
   readonly keysOf: (account: string) => readonly VerifierKey[];
   /** Checkpoints that were kept outside of the database, in the order of their sizes. */
   readonly kept?: readonly KeptCheckpoint[];
@@ -38,7 +38,7 @@ interface Verified {
   readonly events: number;
 }
 
-/** Checks logs in one snapshot, and tells the watcher of each fault. */
+/** Checks logs in one snapshot, and reports each fault to the watcher. */
 export const verify = (
   database: MaintenanceDatabase,
   models: readonly AnyReadModel[],
@@ -65,7 +65,7 @@ export async function checkLogs(
     watcher.begin(account, Number(size));
     events += await verifyAccount({ client, logs, models }, { account, size: Number(size) }, watcher);
   }
-  for (const one of watcher.kept ?? []) refuseWithoutLog(one, rows, watcher);
+  for (const one of watcher.kept ?? []) reportMissingLog(one, rows, watcher);
   await connections.release(client);
   return { accounts: rows.length, events };
 }
@@ -73,21 +73,24 @@ export async function checkLogs(
 const keptOf = ({ kept = [] }: VerifyWatcher, account: string): KeptCheckpoint[] =>
   kept.filter((one) => accountOf(one) === account);
 
-/** A log that is gone with its checkpoints is none of those that are checked. */
-function refuseWithoutLog(
+/** Reports a kept checkpoint of a log that is gone. If its checkpoints are gone too, no other check finds this. */
+function reportMissingLog(
   one: KeptCheckpoint,
   found: readonly { readonly account_id: string }[],
   { fault }: VerifyWatcher,
 ): void {
   const account = accountOf(one);
   if (found.some(({ account_id }) => account_id === account)) return;
-  fault({ account, what: `there is no log, but the checkpoint in ${one.file} is of ${one.size} events: it is lost` });
+  fault({
+    account,
+    what: `there is no log, but the checkpoint in ${one.file} is of ${one.size} events: the log is lost`,
+  });
 }
 
-/** In each table by itself, so that PostgreSQL reads the events of one account alone. */
+/** The condition stands in each table's own query, so that PostgreSQL reads the events of one account only. */
 const IS_CHOSEN = '($1::text is null or account_id = $1)';
 
-/** $1: the account, or null for all. A log without a head has size 0. */
+/** $1 is the account, or null for all accounts. A log without a head has size 0. */
 const ACCOUNTS = `with chosen_heads as (select account_id, size from log_heads where ${IS_CHOSEN})
   select account_id, coalesce(h.size, 0) as size from chosen_heads h full join (
     select account_id from events where ${IS_CHOSEN} union select account_id from log_checkpoints where ${IS_CHOSEN}
@@ -121,11 +124,11 @@ async function verifyEvents(
   report: FaultReport,
 ): Promise<number> {
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), {
-    fault: (what) => report.of('seal', what),
-    tileFault: ({ what }) => report.of('tile', what),
+    fault: (what) => report.addSentence('seal', what),
+    tileFault: ({ what }) => report.addSentence('tile', what),
   });
   await sealed.begin();
-  const kept = KeptChecks.of(keptOf(watcher, account), (what) => report.of('kept', what));
+  const kept = KeptChecks.of(keptOf(watcher, account), (what) => report.addSentence('kept', what));
   const checks = new LogChecks(knownTypes(models), { size, sealed: [sealed, ...kept], report });
   let events = 0;
   for await (const rows of fetchRows<LoggedEvent & object>(client, EVENTS, [account])) {
@@ -137,7 +140,7 @@ async function verifyEvents(
   return events;
 }
 
-/** Else PostgreSQL may sort a long log in files on disk. Its `position` is the column, not the number that is selected. */
+/** Otherwise PostgreSQL may sort a long log in files on disk. */
 const IN_POSITION_ORDER = 'set local enable_sort = off';
 
 const EVENTS = `select account_id, position::float8 as position, stream_id, stream_version, event_id, type, data, metadata,

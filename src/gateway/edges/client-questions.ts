@@ -1,4 +1,4 @@
-import { Queue, Rotation } from './rotation.js';
+import { FifoQueue, RoundRobin } from './round-robin.js';
 
 const MAX_AT_ONCE = 16;
 
@@ -12,21 +12,27 @@ interface Asked {
 interface Waiting {
   readonly text: string;
   readonly promise: Promise<boolean>;
-  /** Whether each client that waits for the answer is still there. */
+  /** One function for each client that waits for the answer: whether it is still connected. */
   readonly wishes: (() => boolean)[];
   readonly begin: () => Promise<void>;
   readonly drop: () => void;
 }
 
-/** Questions about single clients of edges: a few at once. The accounts take turns, and the sources within an account. */
+/**
+ * Asks the service about single clients of edges, a few questions at once. The accounts take turns, and so do the
+ * sources within an account.
+ */
 export class ClientQuestions {
   private readonly waiting = new Map<string, Waiting>();
-  private readonly rotation = new Rotation<Waiting, Rotation<Waiting, Queue<Waiting>>>(
-    () => new Rotation<Waiting, Queue<Waiting>>(() => new Queue()),
+  private readonly queue = new RoundRobin<Waiting, RoundRobin<Waiting, FifoQueue<Waiting>>>(
+    () => new RoundRobin<Waiting, FifoQueue<Waiting>>(() => new FifoQueue()),
   );
   private running = 0;
 
-  /** One that waits already is asked once, and none whose clients are gone: false. Rejects as the question does. */
+  /**
+   * Equal questions that wait are asked once. Resolves with false if all its clients are gone before it is asked.
+   * Rejects if the question does.
+   */
   ask({ accountId, source, text }: Asked, isWanted: () => boolean, question: () => Promise<boolean>): Promise<boolean> {
     const same = this.waiting.get(text);
     same?.wishes.push(isWanted);
@@ -38,14 +44,14 @@ export class ClientQuestions {
     });
     const waiting: Waiting = { text, promise, wishes: [isWanted], begin, drop };
     this.waiting.set(text, waiting);
-    this.rotation.line(accountId).line(source).add(waiting);
+    this.queue.queueOf(accountId).queueOf(source).add(waiting);
     this.beginNext();
     return promise;
   }
 
   private beginNext(): void {
     while (this.running < MAX_AT_ONCE) {
-      const next = this.rotation.next();
+      const next = this.queue.next();
       if (next === undefined) return;
       this.waiting.delete(next.text);
       if (!next.wishes.some((isWanted) => isWanted())) {

@@ -1,4 +1,4 @@
-/** How many of something each of many names has. The name with the most is found without a search. */
+/** A count for each name, the sum of all, and the name with the largest count. */
 export class Counts {
   private readonly counts = new Map<string, number>();
   private readonly names = new Map<number, Set<string>>();
@@ -9,7 +9,7 @@ export class Counts {
     return this.counts.get(name) ?? 0;
   }
 
-  /** One of the names that have the most; undefined if none has any. */
+  /** A name with the largest count; undefined if every count is 0. */
   get largest(): string | undefined {
     const [name] = this.names.get(this.most) ?? [];
     return name;

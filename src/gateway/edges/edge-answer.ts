@@ -1,6 +1,6 @@
 import type { IpRule } from '../../rules/index.js';
 
-/** What the gateway uses of the answers of `/ssh_gateway/edges`. */
+/** The fields that the gateway uses in the answers of `/ssh_gateway/edges`. */
 export interface ListedEdge {
   readonly account_id: string;
   readonly edge: {
@@ -28,6 +28,6 @@ interface ResolvedPolicy {
 /** The edges at a hostport, in the order in which they listed it. */
 export interface EdgeAnswer {
   readonly edges: readonly ListedEdge[];
-  /** So many of them come before each edge that the answer has no room for. */
+  /** The number of edges before the first one that the answer has no room for. */
   readonly before_left_out: number;
 }

@@ -7,7 +7,7 @@ import { hasLabels } from './matching-tunnels.js';
 import type { ServedEdge } from './served-edge.js';
 
 const KEEPALIVE_MS = 30_000;
-/** While an SSH client does not answer, another tunnel may. */
+/** If an SSH client does not answer within this time, the next tunnel is tried. */
 const MAX_CONNECT_MS = 5_000;
 
 /** A client of an edge, from its arrival to its end. */
@@ -24,12 +24,12 @@ export class EdgeConnection {
     this.source = { address: remoteAddress, port: remotePort };
     this.address = parseAddress(remoteAddress.replace(/%.*/, ''));
     socket.setNoDelay(true);
-    // A client that vanishes without a word is noticed some 10 s after this time.
+    // The kernel notices a client that vanished some 10 s after this time.
     socket.setKeepAlive(true, KEEPALIVE_MS);
     socket.on('error', () => socket.destroy());
   }
 
-  /** Whether the edge, as it is now, lets this client in. A client that is gone has no address. */
+  /** Whether the edge, as it is now, lets this client in. */
   async isLetInBy(edge: ServedEdge, ask: (source: string) => Promise<boolean>): Promise<boolean> {
     if (edge.id !== this.edge.id || this.address === undefined) return false;
     if (this.tunnel !== undefined && !hasLabels(this.tunnel, edge.labels)) return false;
@@ -37,7 +37,7 @@ export class EdgeConnection {
     return answer === 'ask' ? ask(this.source.address) : answer;
   }
 
-  /** Carries bytes to the first of the tunnels that takes the connection. False if none does. */
+  /** Carries the connection through the first tunnel that takes it. False if none does. */
   async carryTo(tunnels: readonly OpenTunnel[], header: (tunnel: OpenTunnel) => Buffer | undefined): Promise<boolean> {
     for (const tunnel of tunnels) {
       const stream = await this.connect(tunnel);
@@ -55,7 +55,7 @@ export class EdgeConnection {
     return false;
   }
 
-  /** A connection that carried bytes is reset, so that its client does not take a part for the whole. */
+  /** Resets a connection that carried bytes, so that its client does not take a part of the data for all of it. */
   end(): void {
     if (this.tunnel === undefined) this.socket.destroy();
     else this.socket.resetAndDestroy();

@@ -2,7 +2,7 @@ import { Counts } from './counts.js';
 
 /** A connection that has a place. */
 interface Holder {
-  /** Called when another one takes its place. */
+  /** Called when another connection takes its place. */
   drop(): void;
 }
 
@@ -12,8 +12,9 @@ interface Account {
 }
 
 /**
- * The places for connections to edges. When they are full, a connection of an account with fewer of them takes the place of one
- * of the account with the most, and so do the sources within an account. So no account and no source can take them all.
+ * The limited places for connections to edges, shared so that no account and no source can take them all. When all are
+ * taken, a new connection takes a place from the account with the most, if its own account has fewer. The sources
+ * within an account share in the same way.
  */
 export class EdgePlaces {
   private readonly accounts = new Counts();
@@ -21,7 +22,7 @@ export class EdgePlaces {
 
   constructor(private readonly max: number) {}
 
-  /** Returns what gives the place back; undefined if there is none. */
+  /** Returns a function that gives the place back; undefined if there is no place. */
   take(accountId: string, source: string, holder: Holder): (() => void) | undefined {
     if (this.accounts.total >= this.max && !this.makeRoom(accountId, source)) return undefined;
     const account = this.byAccount.get(accountId) ?? { sources: new Counts(), holders: new Map() };
@@ -65,5 +66,5 @@ export class EdgePlaces {
   }
 }
 
-/** Still so, or equal, when one place has changed hands: else the two would take it from each other without end. */
+/** By 2 or more: with a smaller difference two accounts would take the same place from each other for ever. */
 const isSmaller = (counts: Counts, name: string, other: string): boolean => counts.of(name) + 2 <= counts.of(other);

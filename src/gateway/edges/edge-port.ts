@@ -14,30 +14,30 @@ import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
 import type { Judgement, ServedEdge } from './served-edge.js';
 
-/** What the ports of a gateway share. */
-export interface SharedOfPorts {
+/** The parts that all edge ports of a gateway share. */
+export interface EdgePortContext {
   readonly context: GatewayContext;
   readonly service: EdgesOfService;
   readonly places: EdgePlaces;
   readonly questions: ClientQuestions;
 }
 
-/** One hostport: its listener while an edge is served at it, and the connections of that edge. */
+/** One hostport of edges: the listener, while an edge is served there, and the connections to that edge. */
 export class EdgePort {
   private server: Server | undefined;
   private served: ServedEdge | undefined;
   private readonly connections = new Set<EdgeConnection>();
   private turn = 0;
-  private told: string | undefined;
+  private loggedReason: string | undefined;
   private readonly context: GatewayContext;
   concerns: ReadonlySet<string> = new Set();
-  /** Of the edge that is served, or was last. */
+  /** The account of the edge that is served here, or was the last one. */
   accountId: string | undefined;
 
   constructor(
     readonly hostport: string,
     private readonly at: Endpoint,
-    private readonly shared: SharedOfPorts,
+    private readonly shared: EdgePortContext,
   ) {
     this.context = shared.context;
   }
@@ -47,13 +47,13 @@ export class EdgePort {
   }
 
   /**
-   * Changes what is served here; a closed port is opened only if it may be. Connections that the change still allows
-   * stay. False if the address cannot be used.
+   * Changes what is served here; connections that the change still allows stay open. A closed port opens only with
+   * `mayOpen`. Resolves with false if the gateway cannot listen at the address.
    */
   async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.served = served;
     this.accountId = served?.accountId ?? this.accountId;
-    if (refusal !== undefined) this.tell(refusal);
+    if (refusal !== undefined) this.logClosed(refusal);
     await this.reviewConnections();
     if (served === undefined) this.stopListening();
     else if (this.server === undefined && mayOpen) return this.listen();
@@ -101,19 +101,19 @@ export class EdgePort {
       await once(server, 'listening');
       // Accepting can fail for a moment, for example without a free file descriptor.
       server.on('error', (error) => this.context.failures.count(this.hostport, error));
-      // Closed meanwhile. A server that is closed before it listens never says so.
+      // The port was closed while the server began to listen. A server that is closed earlier emits no event.
       if (this.served === undefined) server.close();
       else this.listensBy(server, this.served);
       return true;
     } catch (error) {
-      this.tell(`the gateway cannot listen at ${this.at.address}:${this.at.port}: ${messageOf(error)}`);
+      this.logClosed(`the gateway cannot listen at ${this.at.address}:${this.at.port}: ${messageOf(error)}`);
       return false;
     }
   }
 
   private listensBy(server: Server, { id }: ServedEdge): void {
     this.server = server;
-    this.told = undefined;
+    this.loggedReason = undefined;
     this.context.metrics.servedPorts.inc();
     this.context.log.line('info', { hostport: this.hostport, edge: id }, 'serving an edge');
   }
@@ -126,10 +126,10 @@ export class EdgePort {
     this.context.log.line('info', { hostport: this.hostport }, 'no longer serving an edge');
   }
 
-  /** Each reason once, until the hostport is open again. */
-  private tell(reason: string): void {
-    if (reason === this.told) return;
-    this.told = reason;
+  /** Logs each reason once, until the hostport is open again. */
+  private logClosed(reason: string): void {
+    if (reason === this.loggedReason) return;
+    this.loggedReason = reason;
     this.context.log.line('warn', { hostport: this.hostport }, `${this.hostport} is closed: ${reason}`);
   }
 
@@ -147,7 +147,7 @@ export class EdgePort {
     if (outcome !== 'carried') connection.end();
   }
 
-  /** False if there is no place for it. */
+  /** False if there is no place for the connection. */
   private enter(connection: EdgeConnection): boolean {
     const { metrics } = this.context;
     const leave = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
@@ -178,7 +178,7 @@ export class EdgePort {
     this.turn += 1;
     const isCarried = await connection.carryTo(inTurn(group, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
-    // The edge may have changed while the tunnel was opened, after the review of that change.
+    // The edge may have changed while the channel was opened. The review of that change did not see this connection.
     return (await this.isAllowed(connection)) ? 'carried' : 'not_allowed';
   }
 

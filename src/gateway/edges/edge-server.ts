@@ -5,13 +5,13 @@ import type { Endpoint } from '../tunnels/open-tunnel.js';
 import { ClientQuestions } from './client-questions.js';
 import type { EdgeAnswer } from './edge-answer.js';
 import { EdgePlaces } from './edge-places.js';
-import { EdgePort, type SharedOfPorts } from './edge-port.js';
+import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
 import { PortIndex } from './port-index.js';
 import { Refresher } from './refresher.js';
 import { judge } from './served-edge.js';
 
-/** When an address is tried again that could not be used. */
+/** How long the gateway waits before it tries again to listen at an address. */
 const LISTEN_AGAIN_MS = 5_000;
 
 interface ChangedEdges {
@@ -26,7 +26,7 @@ export class EdgeServer implements GatewayPart, Followed {
   private readonly follower: Follower;
   private readonly ports = new PortIndex();
   private readonly addresses: ReadonlyMap<string, string>;
-  private readonly shared: SharedOfPorts;
+  private readonly shared: EdgePortContext;
   private readonly refresher = new Refresher<EdgeAnswer>(
     (hostports) => this.service.at(hostports),
     (hostport, answer) => this.apply(hostport, answer),
@@ -36,17 +36,17 @@ export class EdgeServer implements GatewayPart, Followed {
   private isStopped = false;
 
   constructor(private readonly context: GatewayContext) {
-    const { outage } = context;
+    const { serviceState } = context;
     this.addresses = new Map(context.settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
     this.service = new EdgesOfService(context.service);
     const places = new EdgePlaces(context.settings.maxEdgeConnections);
     this.shared = { context, service: this.service, places, questions: new ClientQuestions() };
     this.follower = new Follower((...stream) => context.service.changes('edges/changes', ...stream), this);
-    outage.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
-    outage.on('closed', () => this.closeAll());
+    serviceState.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
+    serviceState.on('closed', () => this.closeAll());
   }
 
-  /** Does not wait: the service may be away. */
+  /** Does not wait for the service, which may be away. */
   async start(): Promise<void> {
     void this.follower.start();
   }
@@ -56,11 +56,11 @@ export class EdgeServer implements GatewayPart, Followed {
     this.closeAll();
     await this.follower.stop();
     await this.refresher.idle();
-    // What was under way may have opened one.
+    // A refresh that was under way may have opened a port.
     this.closeAll();
   }
 
-  /** What is open comes first: it may have lost its right while nothing was told. */
+  /** Asks about the known ports first: an edge may have changed while the gateway heard of no change. */
   async recheck(): Promise<void> {
     await this.refresher.refresh(this.ports.hostports);
   }
@@ -70,11 +70,11 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   followed(): void {
-    this.context.outage.followed('edges/changes');
+    this.context.serviceState.followed('edges/changes');
   }
 
   lost(reason: unknown): void {
-    this.context.outage.lost('edges/changes', reason);
+    this.context.serviceState.lost('edges/changes', reason);
   }
 
   private async openAll(): Promise<void> {
@@ -84,7 +84,7 @@ export class EdgeServer implements GatewayPart, Followed {
     );
     const hostports = new Set([...this.ports.hostports, ...listed.flat().filter((one) => this.endpointOf(one))]);
     await this.refresher.refresh(hostports);
-    this.context.log.line('info', { hostports: hostports.size }, 'all edges are as the service says');
+    this.context.log.line('info', { hostports: hostports.size }, 'the gateway has asked the service about all edges');
   }
 
   private async refreshSome({ account_id, ids, hostports }: ChangedEdges): Promise<void> {
@@ -93,7 +93,7 @@ export class EdgeServer implements GatewayPart, Followed {
     await this.refresher.refresh(new Set([...own, ...held.map(({ hostport }) => hostport)]), account_id);
   }
 
-  /** What is served comes first, since a client may have lost its right. */
+  /** Ports that are served are urgent, since a client may have lost its right. */
   private turnOf(hostport: string) {
     const port = this.ports.get(hostport);
     return { account: port?.accountId ?? '', isUrgent: port?.isServing === true };
@@ -102,15 +102,17 @@ export class EdgeServer implements GatewayPart, Followed {
   private async apply(hostport: string, answer: EdgeAnswer): Promise<void> {
     const at = this.endpointOf(hostport);
     if (at === undefined || this.isStopped) return;
-    const { outage, settings } = this.context;
+    const { serviceState, settings } = this.context;
     const port = this.ports.get(hostport) ?? new EdgePort(hostport, at, this.shared);
     const judgement = judge(answer, settings.edgeTrafficPolicies === 'ignore');
     this.ports.set(port, judgement.concerns);
-    const canListen = await port.apply(judgement, outage.isFollowing);
+    const canListen = await port.apply(judgement, serviceState.isFollowing);
     if (!canListen) this.listenLater(hostport);
   }
 
-  /** One timer for each hostport: else each change of an edge would add one that comes back for ever. */
+  /**
+   * There is one timer for each hostport. Otherwise each change of an edge would add a timer that starts itself again.
+   */
   private listenLater(hostport: string): void {
     clearTimeout(this.laterAt.get(hostport));
     const again = (): void => {
@@ -120,12 +122,12 @@ export class EdgeServer implements GatewayPart, Followed {
     this.laterAt.set(hostport, setTimeout(again, LISTEN_AGAIN_MS).unref());
   }
 
-  /** If the service is away, the reload that follows its return tries too. */
+  /** If the service is away, the gateway tries again when the service is back. */
   private async listenAgain(hostport: string): Promise<void> {
     if (!this.isStopped) await this.refresher.refresh([hostport]).catch(() => undefined);
   }
 
-  /** Where the gateway listens for a hostport; undefined if it does not. */
+  /** Where the gateway listens for a hostport; undefined if the hostport is not one of this gateway. */
   private endpointOf(hostport: string): Endpoint | undefined {
     const colon = hostport.lastIndexOf(':');
     const [name, port] = [hostport.slice(0, colon), Number(hostport.slice(colon + 1))];

@@ -3,17 +3,17 @@ import type { PortRange } from '../port-ranges.js';
 export interface EdgeSettings {
   /** Ports that edges may have at the hosts of the gateway. */
   readonly edgePorts: readonly PortRange[];
-  /** `refuse`: an edge with an enabled traffic policy is not served. `ignore`: it is, as if it had none. */
+  /** `refuse`: an edge with an enabled traffic policy is not served. `ignore`: it is served, as if it had no policy. */
   readonly edgeTrafficPolicies: 'refuse' | 'ignore';
-  /** Tunnels with one of these labels, as `key=value`, get the header of the PROXY protocol. */
+  /** Tunnels with one of these labels, written `key=value`, get the header of the PROXY protocol. */
   readonly edgeProxyProtocol: ReadonlySet<string> | 'all';
   readonly maxEdgeConnections: number;
 }
 
-/** Reads `key=value` labels, divided by commas, or `all`. */
+/** Reads `key=value` labels, separated by commas, or `all`. */
 export function parseProxied(text: string): EdgeSettings['edgeProxyProtocol'] {
   if (text === 'all') return 'all';
   const labels = text.split(',').map((label) => label.trim());
   if (labels.every((label) => /^[^=]+=[^=]*$/.test(label))) return new Set(labels);
-  throw new Error('must be labels such as team=blue, divided by commas, or all');
+  throw new Error('must be labels such as team=blue, separated by commas, or all');
 }

@@ -11,7 +11,7 @@ interface EdgesOfHostports {
   }[];
 }
 
-/** The service's answers about edges. Each rejects with Unavailable if there is none. */
+/** Asks the service about edges. Each method rejects with Unavailable if there is no answer. */
 export class EdgesOfService {
   constructor(private readonly service: ServiceClient) {}
 
@@ -19,7 +19,9 @@ export class EdgesOfService {
     return (await this.ask<{ ports: number[] }>('GET', `edges/ports?${new URLSearchParams({ host })}`)).ports;
   }
 
-  /** Those that the answer has no room for are missing: ask again about them. The first one never is. */
+  /**
+   * A hostport is missing if the answer has no room for it: ask again about it. The first hostport is never missing.
+   */
   async at(hostports: readonly string[]): Promise<ReadonlyMap<string, EdgeAnswer>> {
     const answer = await this.ask<EdgesOfHostports>('POST', 'edges', { hostports });
     const byId = new Map(answer.edges.map((one) => [one.edge.id, one]));
@@ -30,7 +32,7 @@ export class EdgesOfService {
     );
   }
 
-  /** For an edge with too many rules for an answer. */
+  /** Whether an edge lets the source in. For an edge that has too many rules for an answer. */
   async isAllowed(hostport: string, edgeId: string, source: string): Promise<boolean> {
     const { edges } = await this.ask<EdgeAnswer>('GET', `edges?${new URLSearchParams({ hostport, source })}`);
     return edges.find(({ edge }) => edge.id === edgeId)?.check?.allowed === true;
@@ -40,6 +42,6 @@ export class EdgesOfService {
     const answer = await this.service.ask<Answer>(method, path, body);
     if (answer !== undefined) return answer;
     const route = path.replace(/\?.*/, '');
-    throw new Unavailable(`the service has no /ssh_gateway/${route}: it is of an earlier version`, { status: 404 });
+    throw new Unavailable(`the service has no /ssh_gateway/${route}: it is an earlier version`, { status: 404 });
   }
 }

@@ -1,6 +1,6 @@
 import type { EdgePort } from './edge-port.js';
 
-/** The hostports at which edges are known, and those that each edge, policy and tunnel group concerns. */
+/** The ports with a known edge, by hostport, and by the id of each edge, backend and IP policy that concerns them. */
 export class PortIndex {
   private readonly ports = new Map<string, EdgePort>();
   private readonly byConcern = new Map<string, Set<EdgePort>>();
@@ -17,12 +17,12 @@ export class PortIndex {
     return this.ports.values();
   }
 
-  /** Those that a change of one of these ids may concern. */
+  /** The ports that a change of one of these ids may concern. */
   concernedBy(ids: readonly string[]): EdgePort[] {
     return ids.flatMap((id) => [...(this.byConcern.get(id) ?? [])]);
   }
 
-  /** Notes what concerns the port now. Without anything it is forgotten. */
+  /** Notes the ids that concern the port now. A port without any is forgotten. */
   set(port: EdgePort, concerns: ReadonlySet<string>): void {
     for (const id of port.concerns) if (!concerns.has(id)) this.remove(id, port);
     for (const id of concerns) this.byConcern.set(id, (this.byConcern.get(id) ?? new Set()).add(port));

@@ -1,11 +1,11 @@
 import { parseAddress } from '../../rules/index.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
 
-/** The first bytes of a header of version 2. */
+/** The first bytes of each header of version 2. */
 export const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** Version 2, command PROXY. */
 const PROXY = 0x21;
-/** The address family and the transport TCP. */
+/** The byte for the address family and TCP, by the bits of an address. */
 const FAMILIES = { 32: 0x11, 128: 0x21 } as const;
 const BYTES = { 32: 4, 128: 16 } as const;
 
@@ -13,7 +13,7 @@ const BYTES = { 32: 4, 128: 16 } as const;
 export function proxyHeader(source: Endpoint, destination: Endpoint): Buffer {
   const [from, to] = [addressOf(source), addressOf(destination)];
   if (from === undefined || to === undefined) throw new Error('the PROXY protocol needs two addresses');
-  // Both have one family: that of IPv6 if they differ.
+  // The header has one family for both addresses: IPv6 if they differ.
   const bits = from.bits === 32 && to.bits === 32 ? 32 : 128;
   const addresses = [from, to].map(({ bits: own, value }) => {
     const mapped = own < bits ? value | (0xffffn << 32n) : value;

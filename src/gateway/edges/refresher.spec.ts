@@ -53,7 +53,7 @@ it('a question has up to 200 keys, and four are under way at once', async () => 
   expect(new Set(applied).size).toBe(1_001);
 });
 
-it('an account with many keys waits for itself: another one has the next question', async () => {
+it('an account with many keys does not delay another one, which has the next question', async () => {
   const { refresher, asked, answer } = heldQuestions();
   void refresher.refresh(numbered(5_000, 'a'), 'many');
   await turn();
@@ -64,7 +64,7 @@ it('an account with many keys waits for itself: another one has the next questio
   }
 });
 
-it('what is served comes before the other keys of its account', async () => {
+it('a served port comes before the other keys of its account', async () => {
   const isUrgent = (key: string): boolean => key.startsWith('served');
   const { refresher, asked, answer } = heldQuestions((key) => ({ account: 'one', isUrgent: isUrgent(key) }));
   void refresher.refresh(numbered(2_000, 'a'));
@@ -110,7 +110,7 @@ it('a failed question and a failed application reject the whole, and leave no ke
   await other.idle();
 });
 
-it('what is done with an answer does not hold up the next question', async () => {
+it('the next question does not wait until an answer is applied', async () => {
   const { promise, release } = heldPromise();
   const asked: (readonly string[])[] = [];
   const ask = async (keys: readonly string[]) => {

@@ -1,9 +1,9 @@
-/** Questions under way at once. */
+/** Questions at once. */
 const MAX_QUESTIONS = 4;
-/** Keys of one question. A smaller question lets others have their answers in between. */
+/** Keys in one question. The limit lets the questions of other accounts come in between. */
 const MAX_KEYS = 200;
 
-/** Whose turn a key is asked in, and whether it comes before the account's others. */
+/** The account in whose turn a key is asked, and whether the key comes before the account's other keys. */
 interface Turn {
   readonly account: string;
   readonly isUrgent: boolean;
@@ -16,19 +16,20 @@ interface Waiting {
 }
 
 /** The keys of an account that wait. */
-interface Line {
+interface AccountQueue {
   readonly urgent: Set<string>;
   readonly others: Set<string>;
 }
 
 /**
- * Asks about many keys, several in one question, and applies the answers. The accounts take turns, so that one with many
- * keys waits for itself. What is asked for while it is under way is asked once more afterwards.
+ * Asks about many keys, several in one question, and applies the answers. The accounts take turns, so that an account
+ * with many keys does not delay the others. If a key is wanted while its answer is under way, it is asked once more
+ * afterwards.
  */
 export class Refresher<Answer> {
   private readonly waiting = new Map<string, Waiting>();
-  /** The account that got a turn last is the last one. */
-  private readonly lines = new Map<string, Line>();
+  /** The account with the next turn is the first. */
+  private readonly queues = new Map<string, AccountQueue>();
   private readonly underWay = new Map<string, Promise<unknown>>();
   private questions = 0;
   private isScheduled = false;
@@ -40,7 +41,10 @@ export class Refresher<Answer> {
     private readonly turnOf: (key: string) => Turn,
   ) {}
 
-  /** Resolves once each was done after this call; rejects if one of them fails. `account`: of keys that had no turn yet. */
+  /**
+   * Resolves once every key was asked after this call; rejects if one fails. `account`: the account of keys that
+   * are not urgent.
+   */
   async refresh(keys: Iterable<string>, account = ''): Promise<void> {
     const wanted = [...keys].map((key) => this.want(key, account));
     this.schedule();
@@ -59,11 +63,11 @@ export class Refresher<Answer> {
     const same = this.waiting.get(key);
     if (same !== undefined) return same.promise;
     const turn = this.turnOf(key);
-    // The account of what is served is sure; else it may have been another one's before.
+    // The account of a served port is known. Any other port may have belonged to another account before.
     const name = turn.isUrgent ? turn.account : account || turn.account;
-    const line = this.lines.get(name) ?? { urgent: new Set(), others: new Set() };
-    this.lines.set(name, line);
-    (turn.isUrgent ? line.urgent : line.others).add(key);
+    const queue = this.queues.get(name) ?? { urgent: new Set(), others: new Set() };
+    this.queues.set(name, queue);
+    (turn.isUrgent ? queue.urgent : queue.others).add(key);
     let settle: Waiting['settle'] = () => undefined;
     const promise = new Promise<void>((resolve) => {
       settle = resolve;
@@ -72,7 +76,7 @@ export class Refresher<Answer> {
     return promise;
   }
 
-  /** Once per turn of the event loop: what is wanted together goes into one question. */
+  /** Starts once per turn of the event loop, so that keys which are wanted together go into one question. */
   private schedule(): void {
     if (this.isScheduled) return;
     this.isScheduled = true;
@@ -83,18 +87,18 @@ export class Refresher<Answer> {
   }
 
   private startNext(): void {
-    for (const [account, line] of this.lines) {
+    for (const [account, queue] of this.queues) {
       if (this.questions >= MAX_QUESTIONS) return;
-      const keys = this.take(line);
+      const keys = this.take(queue);
       if (keys.length === 0) continue;
-      this.lines.delete(account);
-      // At the end, where this loop meets it again.
-      if (line.urgent.size + line.others.size > 0) this.lines.set(account, line);
+      this.queues.delete(account);
+      // It goes to the end, where this loop meets it again.
+      if (queue.urgent.size + queue.others.size > 0) this.queues.set(account, queue);
       this.start(keys);
     }
   }
 
-  private take({ urgent, others }: Line): string[] {
+  private take({ urgent, others }: AccountQueue): string[] {
     const keys: string[] = [];
     for (const part of [urgent, others]) {
       for (const key of part) {
@@ -111,7 +115,7 @@ export class Refresher<Answer> {
     this.questions += 1;
     const asked = this.ask(keys);
     for (const key of keys) this.finish(key, asked);
-    // The next question does not wait for what is done with the answers.
+    // The next question does not wait until the answers are applied.
     const ended = (): void => {
       this.questions -= 1;
       this.schedule();

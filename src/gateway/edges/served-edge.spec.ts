@@ -55,7 +55,7 @@ describe('of the edges at a hostport', () => {
   it('a later one does not serve when an earlier one may have been left out of the answer', () => {
     const disabled = listed('1', { backend: DISABLED });
     const { served, refusal } = judge({ edges: [disabled, listed('2')], before_left_out: 1 }, false);
-    expect([served, refusal]).toEqual([undefined, expect.stringContaining('left out one that comes first')]);
+    expect([served, refusal]).toEqual([undefined, expect.stringContaining('left out the edge that comes first')]);
     expect(judge({ edges: [listed('1'), listed('2')], before_left_out: 1 }, false).served?.id).toBe('1');
   });
 

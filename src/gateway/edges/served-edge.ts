@@ -3,31 +3,31 @@ import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
 import type { Labels } from './matching-tunnels.js';
 
 const LEFT_OUT =
-  'no edge is served: the service left out one that comes first, since their accounts name too many IP policies at this hostport';
+  'no edge is served: the service left out the edge that comes first, since the edges at this hostport name too many IP policies';
 
 /** An edge that this gateway may serve. */
 export interface ServedEdge {
   readonly id: string;
   readonly accountId: string;
-  /** What a tunnel of the account must have. */
+  /** The labels that a tunnel of the account must have. */
   readonly labels: Labels;
-  /** `ask`: the service did not send the rules, since they are too many. */
+  /** `ask`: only the service can decide, since it did not send so many rules. */
   readonly letsIn: (source: Address) => boolean | 'ask';
 }
 
-/** What is served at a hostport. */
+/** The decision what to serve at a hostport. */
 export interface Judgement {
   /** Undefined: the hostport is closed. */
   readonly served: ServedEdge | undefined;
   /** Why an edge that has an enabled backend is not served. */
   readonly refusal?: string;
-  /** The ids of everything that a change of the judgement would name. */
+  /** The ids of the edges, backends and IP policies whose changes can change this judgement. */
   readonly concerns: ReadonlySet<string>;
 }
 
 /**
- * Judges the edges at a hostport. The first one whose backend is enabled serves it. If that one cannot be served, no
- * later one takes its place, since it may belong to another account. The same holds for one that the answer left out.
+ * Decides what to serve at a hostport: the first edge whose backend is enabled. If the gateway cannot serve this edge,
+ * or the answer left it out, nothing is served: a later edge may belong to another account.
  */
 export function judge({ edges, before_left_out }: EdgeAnswer, ignoresTrafficPolicies: boolean): Judgement {
   const concerns = new Set(edges.flatMap(namesOf));
@@ -45,7 +45,7 @@ const namesOf = ({ edge, ip_policies }: ListedEdge): string[] => [
   ...ip_policies.map(({ id }) => id),
 ];
 
-/** Completes the sentence "edge ... ", if there is a reason. */
+/** Why the edge is not served, completing the sentence "edge ID ..."; undefined if it is. */
 function refusalOf(
   { edge, ip_policies, tunnel_group }: ListedEdge,
   ignoresTrafficPolicies: boolean,
@@ -57,7 +57,7 @@ function refusalOf(
   if (edge.traffic_policy?.enabled === true && !ignoresTrafficPolicies) {
     return 'is not served: it has an enabled traffic policy, which this gateway cannot enforce; see GATEWAY_TRAFFIC_POLICIES';
   }
-  if (tunnel_group === null) return `is not served: its backend ${edge.backend?.backend.id} is no tunnel group`;
+  if (tunnel_group === null) return `is not served: its backend ${edge.backend?.backend.id} is not a tunnel group`;
   if (Object.keys(tunnel_group.labels).length === 0) {
     return `is not served: its tunnel group ${tunnel_group.id} has no labels, so it would take every tunnel`;
   }

@@ -1,25 +1,25 @@
 import { hostname } from 'node:os';
 import type { GatewayLog } from '../gateway-log.js';
 
-/** No line of the gateway has more characters, whatever clients send. */
+/** The most characters in a log line of the gateway, whatever clients send. */
 export const MAX_LINE_CHARACTERS = 1_000;
-/** What the log of the process adds: level, time, process and the name of the host. */
+/** Characters that the log of the process adds: level, time, process and the name of the host. */
 const ADDED_CHARACTERS = 100 + hostname().length;
-/** And to an error, with its type and code. */
+/** Characters that it adds to an error: its type and code. */
 const ADDED_TO_ERROR_CHARACTERS = 100;
 const MIN_CUT_CHARACTERS = 8;
 const CUT = '...';
-/** They could begin a line, move the cursor of a terminal, or turn the direction of its text. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/** Characters that could begin a line, move the cursor of a terminal, or turn the direction of its text. */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 export interface BoundedLine {
   readonly fields: object;
   readonly message: string;
-  /** Of the whole line, as JSON. */
+  /** The length of the whole line, as JSON. */
   readonly characters: number;
 }
 
-/** The line with its longest texts cut until it fits. What a client sent cannot look like anything but a text. */
+/** Makes a line without invisible characters, and cuts its longest texts until the line is short enough. */
 export function boundedLine(fields: object, message: string): BoundedLine {
   const { err, ...others } = fields as { readonly err?: unknown };
   const texts = err instanceof Error ? { error: plain(err.message), stack: framesOf(err) } : {};
@@ -32,7 +32,7 @@ export function boundedLine(fields: object, message: string): BoundedLine {
   return { fields: whole, message: String(cut), characters: characters() };
 }
 
-/** The log of the process, whose lines are all bounded. */
+/** Writes to the log of the process, and bounds each line. */
 export class BoundedLog implements GatewayLog {
   constructor(private readonly log: GatewayLog) {}
 
@@ -42,14 +42,14 @@ export class BoundedLog implements GatewayLog {
   }
 }
 
-const plain = (text: string): string => text.replace(UNSEEN, '?');
+const plain = (text: string): string => text.replace(INVISIBLE, '?');
 
 const plainFields = (fields: object): object =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, typeof value === 'string' ? plain(value) : value]),
   );
 
-/** Where the error was thrown. Its message is a text of its own, since it can hold lines of a client. */
+/** The frames of the stack, without the message: that can hold lines of a client. */
 const framesOf = ({ stack = '' }: Error): string =>
   stack
     .split('\n')
@@ -62,7 +62,7 @@ function copyOf(error: Error, message: string, frames: string): Error {
   return Object.assign(new Error(message), { name: error.name, stack: `${error.name}: ${message}\n${frames}` }, code);
 }
 
-/** False if there is nothing to cut. */
+/** False if no text is long enough to be cut. */
 function cutLongest(line: Record<string, unknown>): boolean {
   const texts = Object.entries(line).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const [longest] = texts.sort(([, one], [, other]) => other.length - one.length);

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { GatewayContext } from '../gateway-context.js';
-import type { Subject } from '../paced-log.js';
-import type { SignedKey } from '../protocol/connection.js';
+import type { OfferedKey } from '../protocol/connection.js';
 import { Violation } from '../protocol/violation.js';
+import type { Subject } from '../rate-limited-log.js';
 import type { IdentifiedKey } from '../service-client.js';
 import { shortened } from '../ssh/sentences.js';
 import { sourceOf } from '../ssh/strangers.js';
 import { type SourceFields, sourceFields } from './gateway-lines.js';
 
-/** Why a login is refused, as lines and metrics name it. The sentences complete "refused a login: ...". */
+/** Why a login is refused, by the names in log lines and metrics. The texts complete "refused a login: ...". */
 const REFUSALS = {
-  unknown_key: 'the service knows no such key',
-  bad_signature: 'the signature is not by this key',
-  unusable_key: 'the gateway takes no such key or signature',
+  unknown_key: 'the service does not know the key',
+  bad_signature: 'the signature was not made with the key',
+  unusable_key: 'the gateway does not accept keys or signatures of this type',
   service_unavailable: 'the service cannot say whose key it is',
   no_signature: 'the client signed with none of its keys',
   no_key: 'the client offered no key',
@@ -23,26 +23,26 @@ const REFUSALS = {
 } as const;
 export type LoginRefusal = keyof typeof REFUSALS;
 
-/** Of a key with more credentials the others are only counted. */
+/** If a key has more credentials, the others are only counted. */
 const MAX_NAMED_CREDENTIALS = 5;
 
-interface OfferedKey {
+interface KeyFields {
   readonly fingerprint: string;
   readonly key_type: string;
 }
 
-/** What the log and the metrics have of one SSH connection: each key that was refused, the login, and the end. */
+/** Writes log lines and metrics about one SSH connection: each key that was refused, the login, and the end. */
 export class ConnectionRecord {
   readonly source: SourceFields;
-  /** The source as limits count it. */
+  /** The source by which limits count: an IPv4 address, or the /64 of an IPv6 address. */
   private readonly network: string;
   private readonly since = performance.now();
   private client: string | undefined;
   private hasAsked = false;
-  /** Its answer has a line of its own, also if the client is gone by then. */
+  /** The answer to a signature has its own log line, even if the client is gone by then. */
   private hasSigned = false;
   private wasRefused = false;
-  private key: OfferedKey | undefined;
+  private key: KeyFields | undefined;
   private identity: IdentifiedKey | undefined;
   private reason: string | undefined;
   private tunnels = 0;
@@ -50,7 +50,7 @@ export class ConnectionRecord {
   constructor(
     private readonly context: Pick<GatewayContext, 'lines' | 'metrics'>,
     private readonly socket: Socket,
-    /** Behind a balancer it is not the address of the socket. */
+    /** Behind a balancer this is not the address of the socket. */
     source: string,
   ) {
     const isDirect = source === socket.remoteAddress;
@@ -58,19 +58,19 @@ export class ConnectionRecord {
     this.network = sourceOf(source);
   }
 
-  /** `client`: its identification line. */
+  /** `client`: the identification line of the client. */
   identified(client: string): void {
     this.client = shortened(client);
   }
 
-  /** The client asks to log in, or whether it may with this key. */
-  asked(key: SignedKey | undefined): void {
+  /** The client asks to log in, or asks whether it may sign with this key. */
+  asked(key: OfferedKey | undefined): void {
     this.hasAsked = true;
     this.hasSigned ||= key?.signature !== undefined;
-    this.key = key === undefined ? this.key : offered(key);
+    this.key = key === undefined ? this.key : keyFields(key);
   }
 
-  /** The login with the key that was asked for last, or the connection, is refused. `why`: more than its sentence says. */
+  /** The gateway refuses the login with the last key, or the connection. `why`: details for the log line. */
   refused(reason: LoginRefusal, why?: string): void {
     this.wasRefused = true;
     this.count(reason);
@@ -95,12 +95,12 @@ export class ConnectionRecord {
     this.tunnels += 1;
   }
 
-  /** The gateway ends the connection. Of several reasons the first counts. */
+  /** The gateway ends the connection. The first reason counts. */
   ends(reason: string): void {
     this.reason ??= reason;
   }
 
-  /** Told after the end of the connection, and in the same turn. */
+  /** Called right after the end of the connection, in the same turn of the event loop. */
   failed(error: unknown): void {
     this.ends(error instanceof Violation ? error.reason : 'internal');
   }
@@ -148,7 +148,7 @@ function namesOf({ credentials }: IdentifiedKey): string {
   return others === 0 ? names.join(',') : `${names.join(',')} and ${others} more`;
 }
 
-function offered({ keyAlgo, key }: SignedKey): OfferedKey {
+function keyFields({ keyAlgo, key }: OfferedKey): KeyFields {
   const digest = createHash('sha256').update(key).digest('base64').replace(/=+$/, '');
   return { fingerprint: `SHA256:${digest}`, key_type: shortened(keyAlgo) };
 }

@@ -9,7 +9,7 @@ interface ServedHostport {
   readonly account: string;
 }
 
-/** What the log and the metrics have of one connection to an edge: that it is carried and its end, or why it is not. */
+/** Writes log lines and metrics about one connection to an edge: its begin and end, or why it was refused. */
 export class EdgeRecord {
   private readonly since = performance.now();
   private readonly fields: object;

@@ -8,7 +8,7 @@ interface RecordedTunnel {
   readonly credentialId: string;
 }
 
-/** What the log and the metrics have of one tunnel: its begin, its end, and what it carried. */
+/** Writes log lines and metrics about one tunnel: its begin, its end, and what it carried. */
 export class TunnelRecord {
   private readonly since = performance.now();
   private readonly bytes = { in: 0, out: 0 };
@@ -32,7 +32,7 @@ export class TunnelRecord {
     this.write({ event: 'tunnel_opened', ...this.fields }, 'opened a tunnel');
   }
 
-  /** Counts what goes through one connection of the tunnel. */
+  /** Counts one more visitor, and the bytes of its connection. */
   metered(meter: Meter): Meter {
     this.visitors += 1;
     return {
@@ -44,8 +44,8 @@ export class TunnelRecord {
   }
 
   /**
-   * Does nothing if it is not open. Without a reason it is that of the end of its client, which is known at the end of
-   * the turn.
+   * Does nothing if the tunnel is not open. The default reason is why the connection of the client ended, which is
+   * known at the end of this turn of the event loop.
    */
   ended(reason?: string): void {
     if (!this.isOpen) return;

@@ -3,28 +3,28 @@ import { Violation } from './violation.js';
 
 type OnPayload = (payload: Buffer) => unknown;
 
-/** Numbers of messages: of the transport, of the authentication, and of connections. */
+/** Numbers of messages. A client may send these before it has logged in. */
 const BEFORE_LOGIN: readonly number[] = [1, 2, 3, 4, 5, 7, 20, 50];
 const USERAUTH = { first: 50, last: 79 };
 const GLOBAL_REQUEST = 80;
 const CHANNEL_DATA = 94;
-/** Number, channel, and the length of the data. */
+/** The number of the message, the channel, and the length of the data. */
 const DATA_HEADER_BYTES = 9;
-/** Only servers send it. The library would read each key in it, which can take a quarter of a second. */
+/** Only servers send this request. The library would read each key in it, for up to a quarter of a second. */
 const HOST_KEYS = Buffer.from('hostkeys-00@openssh.com');
-/** Behind the number of the message and the length of the name. */
+/** The name follows the number of the message and the length of the name. */
 const NAME_AT = 5;
 
-/** What the gateway likes best, of the algorithms that a client may guess (RFC 4253, 7). */
+/** The first choices of the gateway, which a client may guess (RFC 4253, 7). */
 interface Preferred {
   readonly kex: string | undefined;
   readonly hostKey: string | undefined;
 }
 
 /**
- * The library's transport, with a question before each packet is read. The library's constructor sets its reader as a
- * property; here the property is an accessor, whose reader asks first. So is the property that says whether the next packet
- * is a wrong guess: the library takes each guess of a client for a wrong one. `transport.spec.ts` shows both.
+ * The library's transport, which refuses messages that a client must not send now, and accepts a right guess of a
+ * client. For both it replaces a property of the library by an accessor: `_onPayload` reads each message, and
+ * `_skipNextInboundPacket` says that a guess was wrong. `transport.spec.ts` shows both.
  */
 export class AdmittedProtocol extends Protocol {
   declare private read: OnPayload;
@@ -38,7 +38,7 @@ export class AdmittedProtocol extends Protocol {
     super(config);
   }
 
-  /** Is asked about the packet after the client's list of algorithms. A guess is about this packet alone. */
+  /** The library reads this after the client's list of algorithms. A guess is about the next packet only. */
   get _skipNextInboundPacket(): boolean {
     const { hasGuess } = this;
     this.hasGuess = false;
@@ -61,10 +61,10 @@ export class AdmittedProtocol extends Protocol {
   }
 }
 
-/** Behind the number of the message and the cookie: a list of key exchanges, and one of types of host keys. */
+/** The lists follow the number of the message and the cookie: key exchanges first, then types of host keys. */
 const LISTS_AT = 17;
 
-/** As stock sshd decides: both sides like the same key exchange and the same type of host key best. */
+/** Decides as stock sshd does: both sides prefer the same key exchange and the same type of host key. */
 function isRightGuess(lists: Buffer | undefined, { kex, hostKey }: Preferred): boolean {
   if (lists === undefined) return false;
   const kexBytes = lists.readUInt32BE(LISTS_AT);
@@ -80,8 +80,9 @@ function refuseUnlessAdmitted(payload: Buffer, isLoggedIn: boolean): void {
   const isAdmitted = isLoggedIn ? number < USERAUTH.first || number > USERAUTH.last : BEFORE_LOGIN.includes(number);
   if (!isAdmitted) throw new Violation('protocol', `sent the message ${number}, which a client must not send now`);
   const isHostKeys = payload.subarray(NAME_AT, NAME_AT + HOST_KEYS.length).equals(HOST_KEYS);
-  if (number === GLOBAL_REQUEST && isHostKeys) throw new Violation('protocol', 'sent keys of a host');
-  // The data is a part of the packet, which stays in memory as long as it waits.
+  if (number === GLOBAL_REQUEST && isHostKeys)
+    throw new Violation('protocol', 'sent a request with host keys, which only a server may send');
+  // While the data waits, the whole packet stays in memory. So it may hold nothing but the data.
   if (number === CHANNEL_DATA && payload.length > DATA_HEADER_BYTES) refuseTrailingBytes(payload);
 }
 

@@ -2,14 +2,13 @@ const SLAB_BYTES = 16 * 1024;
 const MAX_COPIED_BYTES = 4 * 1024;
 
 /**
- * Bytes that wait, in their order. Small parts that must wait are copied together: a packet of one byte would hold 200
- * otherwise.
+ * A queue of bytes. It copies small parts together, since a part of one byte would otherwise hold 200 bytes of memory.
  */
 export class ByteQueue {
   private parts: Buffer[] = [];
   private first = 0;
   private slab: Buffer | undefined;
-  /** The part of the slab that no entry of `parts` has yet. */
+  /** `from` to `to`: the bytes of the slab that no entry of `parts` has yet. */
   private from = 0;
   private to = 0;
   length = 0;

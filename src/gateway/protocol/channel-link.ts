@@ -1,14 +1,14 @@
 import type { Transport } from './transport.js';
 import { Violation } from './violation.js';
 
-/** How much a client may send before it is given more. */
+/** How much a client may send before the gateway gives it more. */
 export const WINDOW_BYTES = 2 * 1024 * 1024;
 export const MAX_PACKET_BYTES = 32 * 1024;
-/** RFC 4254 knows no minimum. No client in use takes less, and each byte in a packet of its own costs 60. */
+/** RFC 4254 has no minimum. With smaller packets, up to 60 bytes of memory would go with each byte of data. */
 const MIN_PACKET_BYTES = 256;
 /** RFC 4254, 5.2. */
 const MAX_WINDOW_BYTES = 2 ** 32 - 1;
-/** Of one part: each costs some 30 microseconds, however small it is. */
+/** The most packets in one turn, so that other connections get theirs: a packet takes some 30 microseconds. */
 const MAX_PACKETS = 16;
 const STDERR = 1;
 
@@ -19,7 +19,7 @@ export interface RemoteEnd {
   readonly packetSize: number;
 }
 
-/** One channel as the protocol sees it: its windows, and who has said EOF and CLOSE. */
+/** The protocol's side of one channel: its windows, and who has sent EOF and CLOSE. */
 export class ChannelLink {
   private window = WINDOW_BYTES;
   private saidEof = false;
@@ -32,19 +32,21 @@ export class ChannelLink {
     private readonly remote: RemoteEnd,
   ) {}
 
-  /** Whether the client takes packets of a usable size. With size 0 one would send empty packets without end. */
+  /** Whether the client takes packets of a usable size. With size 0 the gateway would send empty packets for ever. */
   get takesPackets(): boolean {
     return this.remote.packetSize >= MIN_PACKET_BYTES;
   }
 
-  /** Counts bytes that the client sent. Throws Violation if they are more than it may. */
+  /** Counts bytes that the client sent. Throws Violation if the client may not send so many. */
   take(bytes: number): void {
     if (this.heardEof) throw new Violation('protocol', 'sent data after the end of its data');
     if (bytes > this.window) throw new Violation('window', `sent ${bytes} bytes into a window of ${this.window}`);
     this.window -= bytes;
   }
 
-  /** `held`: what was received and is not taken yet. Gives the client back half of a window, or waits for more. */
+  /**
+   * Lets the client send more, once half of the window is free. `held`: bytes that were received and are not taken yet.
+   */
   giveBack(held: number): void {
     const free = WINDOW_BYTES - this.window - held;
     if (free < WINDOW_BYTES / 2 || this.heardEof || this.saidClose) return;
@@ -52,7 +54,7 @@ export class ChannelLink {
     this.transport.send((protocol) => protocol.channelWindowAdjust(this.remote.id, free));
   }
 
-  /** The client lets this much more be sent. Throws Violation beyond what RFC 4254 knows. */
+  /** The client lets the gateway send so many bytes more. Throws Violation above the maximum of RFC 4254. */
   adjusted(bytes: number): void {
     this.remote.window += bytes;
     if (this.remote.window > MAX_WINDOW_BYTES) throw new Violation('window', 'gave a window of more than 4 GiB');
@@ -63,7 +65,7 @@ export class ChannelLink {
     this.heardEof = true;
   }
 
-  /** Sends a part, as much as the client and the connection take now. Returns how much. */
+  /** Sends as many of these bytes as the client and the connection take now. Returns their number. */
   send(data: Buffer, isStderr = false): number {
     const { id } = this.remote;
     let sent = 0;

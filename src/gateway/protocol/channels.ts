@@ -3,21 +3,21 @@ import { ChannelLink, MAX_PACKET_BYTES, type RemoteEnd, WINDOW_BYTES } from './c
 import type { Transport } from './transport.js';
 import { Violation } from './violation.js';
 
-/** What the messages about a channel call. What they throw ends the connection. */
+/** The handlers of the messages about a channel. An error that they throw ends the connection. */
 export interface OpenChannel {
-  /** What it holds in memory. */
+  /** The bytes that it holds in memory. */
   readonly bufferedBytes: number;
   receive(data: Buffer): void;
   receiveEnd(): void;
-  /** The client takes more. */
+  /** The client takes more data. */
   receiveWindow(): void;
-  /** The client has closed it. `gone` is called once it holds nothing any more. */
+  /** The client has closed the channel. It calls `gone` once it holds no bytes. */
   receiveClose(gone: () => void): void;
-  /** The connection is gone. `gone` as above. */
+  /** The connection is gone. It calls `gone` once it holds no bytes. */
   lose(gone: () => void): void;
-  /** Ends it at once, with all that it holds. */
+  /** Ends the channel at once, and drops the bytes that it holds. */
   cut(reason: string): void;
-  /** Whether this request of the client is granted. */
+  /** Whether the gateway grants this request of the client. */
   receiveRequest(type: string): boolean;
 }
 
@@ -29,7 +29,7 @@ export interface ForwardedAddresses {
   readonly remotePort: number;
 }
 
-/** The client has not answered yet. */
+/** A channel that the gateway asked for, and the client has not answered yet. */
 interface Asked {
   readonly since: number;
   /** Returns the channel, or undefined to close it. */
@@ -39,15 +39,15 @@ interface Asked {
 
 interface Opened {
   readonly link: ChannelLink;
-  /** Undefined if it had no use when the client answered. */
+  /** Undefined if nothing needed the channel any more when the client answered. */
   readonly channel: OpenChannel | undefined;
   readonly gone: () => void;
 }
 
-/** OpenSSH answers once its own target has, which can take two minutes. */
+/** OpenSSH answers when its own connection to the target has succeeded or failed, which can take two minutes. */
 const MAX_OPENING_MS = 300_000;
 const MAX_CLOSING_MS = 60_000;
-/** What waits for a visitor that reads is less. */
+/** Fewer bytes than this wait for a visitor that reads. */
 const MIN_LARGE_BYTES = 128 * 1024;
 const PROHIBITED = 1;
 const UNKNOWN_TYPE = 3;
@@ -55,13 +55,13 @@ const SHORTAGE = 4;
 const NOTHING = (): void => undefined;
 
 /**
- * The channels of one connection, from the question for one until both sides have closed it and all its bytes are taken.
- * Each counts all that time, also one whose opening or closing the client never answers.
+ * The channels of one connection. A channel counts from the request for it until both sides have closed it and its
+ * bytes are taken, even if the client never answers the request or the close.
  */
 export class Channels {
   private readonly asked = new Map<number, Asked>();
   private readonly opened = new Map<number, Opened>();
-  /** Closed, or of a connection that is gone, with bytes that a visitor has not taken. */
+  /** Channels that are closed or have lost their connection, and hold bytes that a visitor has not taken. */
   private readonly finishing = new Set<Opened>();
   private next = 0;
 
@@ -74,7 +74,7 @@ export class Channels {
     return sum;
   }
 
-  /** Ends the channel that holds most. False if none holds much. */
+  /** Ends the channel that holds the most bytes. False if none holds many. */
   cutLargest(reason: string): boolean {
     let largest: OpenChannel | undefined;
     for (const { channel } of [...this.opened.values(), ...this.finishing]) {
@@ -85,20 +85,24 @@ export class Channels {
     return largest !== undefined;
   }
 
-  /** Asks the client for a channel. `gone`: it counts no longer. */
+  /** Asks the client for a channel. Calls `gone` when the channel no longer counts. */
   ask(addresses: ForwardedAddresses, answered: Asked['answered'], gone: () => void): void {
     const local = this.next++;
     this.asked.set(local, { since: performance.now(), answered, gone });
     this.transport.send((protocol) => protocol.forwardedTcpip(local, WINDOW_BYTES, MAX_PACKET_BYTES, addresses));
   }
 
-  /** The client asks for a channel. `open` returns it, or undefined to refuse it. */
+  /** The client asks for a channel. `open` returns the channel, or undefined to refuse it. */
   askedFor(type: string, remote: RemoteEnd, open: (link: ChannelLink) => OpenChannel | undefined): void {
     const link = new ChannelLink(this.transport, remote);
     const channel = type === 'session' && link.takesPackets ? open(link) : undefined;
     if (channel === undefined) {
       const reason = type === 'session' ? SHORTAGE : type.startsWith('direct-') ? PROHIBITED : UNKNOWN_TYPE;
-      this.transport.send((protocol) => protocol.channelOpenFail(remote.id, reason, 'this gateway carries tunnels'));
+      const text =
+        type === 'session'
+          ? 'this connection may open no further session'
+          : 'this gateway carries only tunnels of ssh -R';
+      this.transport.send((protocol) => protocol.channelOpenFail(remote.id, reason, text));
       return;
     }
     const local = this.next++;
@@ -174,7 +178,7 @@ export class Channels {
     else end(one.channel, gone);
   }
 
-  /** Throws Violation if the client owes an answer for too long. */
+  /** Throws Violation if the client has not answered for too long. */
   checkAnswers(): void {
     const now = performance.now();
     for (const [local, { since }] of this.asked) {
@@ -191,12 +195,12 @@ export class Channels {
   private takeAsked(local: number): Asked {
     const asked = this.asked.get(local);
     if (asked === undefined)
-      throw new Violation('protocol', `answered for the channel ${local}, which was not asked for`);
+      throw new Violation('protocol', `answered for the channel ${local}, which the gateway did not ask for`);
     this.asked.delete(local);
     return asked;
   }
 
-  /** Undefined for a channel that both sides have closed: a client may name it in what was under way. */
+  /** Undefined for a channel that both sides have closed: messages that were under way may still name it. */
   private find(local: number): Opened | undefined {
     if (local >= this.next || this.asked.has(local)) {
       throw new Violation('protocol', `named the channel ${local}, which is not open`);

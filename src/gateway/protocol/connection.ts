@@ -6,31 +6,31 @@ import type { MessageHandlers } from './message-handlers.js';
 import { Transport, type TransportOptions } from './transport.js';
 import { Violation } from './violation.js';
 
-/** What a client says to log in. */
+/** The request of a client to log in. */
 export interface AuthenticationRequest {
   readonly method: string;
-  /** Of the method `publickey`. */
-  readonly key: SignedKey | undefined;
+  /** Undefined for other methods than `publickey`. */
+  readonly key: OfferedKey | undefined;
 }
 
-/** A key that a client may have, with a signature if it says that it has. */
-export interface SignedKey {
+/** A public key that a client offers, with a signature if the client logs in with it. */
+export interface OfferedKey {
   readonly keyAlgo: string;
   readonly key: Buffer;
   readonly hashAlgo: string | undefined;
   readonly signature: Buffer | undefined;
-  /** What was signed. */
+  /** The bytes that were signed. */
   readonly blob: Buffer | undefined;
 }
 
-/** How a connection serves a client that has logged in. */
+/** What a connection calls for a client that has logged in. */
 export interface ClientService {
-  /** Called for each request of the client, and each key exchange; can hold the reading of further ones. */
-  counts(what: 'request' | 'key exchange'): void;
+  /** Called for each request of the client and each key exchange. It may pause the reading of further requests. */
+  count(kind: 'request' | 'key exchange'): void;
   bind(address: string, port: number): Promise<Answer>;
   cancel(address: string, port: number): boolean;
   openSession(link: ChannelLink): OpenChannel | undefined;
-  /** The client has more requests without an answer than it may, and no further one is taken. */
+  /** The client has too many requests without an answer. The connection takes no further one. */
   overflowed(max: number): void;
 }
 
@@ -43,7 +43,7 @@ export interface ConnectionOptions extends Omit<TransportOptions, 'handlers' | '
 const KEEPALIVES = 3;
 const METHODS = ['publickey'];
 
-/** One SSH connection as its server: login by key, then requests and channels. Whatever else a client says ends it. */
+/** The server side of one SSH connection: login by key, then requests and channels. Any other message ends it. */
 export class Connection {
   readonly transport: Transport;
   readonly channels: Channels;
@@ -64,7 +64,7 @@ export class Connection {
     this.transport = new Transport(socket, {
       ...options,
       handlers: this.handlers(),
-      exchanged: () => this.client?.counts('key exchange'),
+      exchanged: () => this.client?.count('key exchange'),
       closed: () => this.closed(),
     });
     this.channels = new Channels(this.transport);
@@ -78,8 +78,8 @@ export class Connection {
     this.onClosed.push(act);
   }
 
-  /** Answers the request to log in: the client may sign with this key. */
-  maySign({ keyAlgo, key, hashAlgo }: SignedKey): void {
+  /** Answers a request to log in: the client may sign with this key. */
+  maySign({ keyAlgo, key, hashAlgo }: OfferedKey): void {
     this.isAsking = false;
     const algorithm = hashAlgo === undefined ? keyAlgo : hashAlgo === 'sha256' ? 'rsa-sha2-256' : 'rsa-sha2-512';
     this.transport.send((protocol) => protocol.authPKOK(algorithm, key));
@@ -103,14 +103,14 @@ export class Connection {
     for (const act of this.onClosed) act();
   }
 
-  /** A client that is not read cannot give a sign of life. */
+  /** Sends a keepalive to a silent client. While the reading is paused, silence means nothing. */
   private beat(): void {
     if (this.client === undefined) return;
-    const { packets, isHeld } = this.transport;
-    this.unanswered = packets > this.heard || isHeld ? 0 : this.unanswered + 1;
+    const { packets, isPaused } = this.transport;
+    this.unanswered = packets > this.heard || isPaused ? 0 : this.unanswered + 1;
     this.heard = packets;
-    if (this.unanswered > KEEPALIVES) throw new Violation('lost', `gave no sign of life after ${KEEPALIVES} questions`);
-    if (!isHeld) this.channels.checkAnswers();
+    if (this.unanswered > KEEPALIVES) throw new Violation('lost', `answered none of ${KEEPALIVES} keepalives`);
+    if (!isPaused) this.channels.checkAnswers();
     if (this.unanswered > 0) this.transport.send((protocol) => protocol.ping());
   }
 
@@ -154,7 +154,7 @@ export class Connection {
         this.channels.confirmed(recipient, { id: sender, window, packetSize }),
       CHANNEL_OPEN_FAILURE: (local: number, _: number, text: string) => this.channels.refused(local, text),
       CHANNEL_DATA: (local: number, data: Buffer) => this.channels.received(local, data),
-      // No channel of this gateway has a second stream of data from the client.
+      // On no channel of this gateway may a client send a second stream of data.
       CHANNEL_EXTENDED_DATA: () => this.refuse('CHANNEL_EXTENDED_DATA'),
       CHANNEL_WINDOW_ADJUST: (local: number, bytes: number) => this.channels.adjusted(local, bytes),
       CHANNEL_EOF: (local: number) => this.channels.ended(local),
@@ -176,14 +176,14 @@ export class Connection {
     if (!this.hasService || service !== 'ssh-connection') this.refuse('USERAUTH_REQUEST');
     if (this.isAsking) throw new Violation('login_limit', 'asked to log in again before the answer');
     this.isAsking = true;
-    const key = method === 'publickey' ? (data as SignedKey) : undefined;
+    const key = method === 'publickey' ? (data as OfferedKey) : undefined;
     this.options.authenticate({ method, key });
   }
 
-  /** Before login the transport lets no message pass that needs a client. */
+  /** Before the login the transport refuses every message that needs a client. */
   private countedClient(): ClientService {
     const client = this.client ?? this.refuse('a request');
-    client.counts('request');
+    client.count('request');
     return client;
   }
 

@@ -1,18 +1,18 @@
 import type { Transport } from './transport.js';
 
-/** False: refused. A number: the port that is bound. */
+/** False: the request is refused. A number: the port that is bound. */
 export type Answer = boolean | number;
 
 interface Request {
   readonly wantsReply: boolean;
-  /** Whether a success names the port. */
+  /** Whether the answer names the port. */
   readonly namesPort: boolean;
   answer: Answer | undefined;
   /** Called when every earlier request has its answer. */
   readonly act: (() => Answer) | undefined;
 }
 
-/** The requests of a client that have no answer yet. Answers go out in the order of the requests, as RFC 4254 wants. */
+/** The requests of a client without an answer. The gateway answers them in their order, as RFC 4254 demands. */
 export class GlobalRequests {
   private readonly waiting: Request[] = [];
   private isFull = false;
@@ -40,7 +40,7 @@ export class GlobalRequests {
     if (this.push({ wantsReply, namesPort: false, answer: undefined, act })) this.flush();
   }
 
-  /** Each waits for the service and holds memory, and a client can send them without reading an answer. */
+  /** The number is limited: each request holds memory, and a client can send them without reading an answer. */
   private push(request: Request): boolean {
     if (this.isFull) return false;
     this.isFull = this.waiting.length >= this.max;

@@ -1,14 +1,14 @@
 import { Violation } from './violation.js';
 
-/** The handlers of messages, by the names of the library. What they throw ends the connection. */
+/** The handlers of messages, by their names in the library. An error that they throw ends the connection. */
 export type MessageHandlers = Readonly<Record<string, (...fields: never[]) => void>>;
 
-/** Only RSA keys have a hash, and only some channels further data. */
+/** Only RSA keys have a hash, and only some types of channels have data. */
 const OPTIONAL: readonly string[] = ['hashAlgo', 'data'];
 
 /**
- * Throws Violation if a field could not be read. The library passes over a text that claims to be longer than its message,
- * and goes on with the next field.
+ * Throws Violation if a field could not be read. The library itself skips a text that claims to be longer than its
+ * message, and goes on with the next field.
  */
 export function requireFields(message: string, fields: readonly unknown[]): void {
   if (fields.some(lacksPart)) throw new Violation('protocol', `sent ${message} without one of its fields`);

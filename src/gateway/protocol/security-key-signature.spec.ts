@@ -8,7 +8,7 @@ describe.each([['sk-ssh-ed25519@openssh.com'], ['sk-ecdsa-sha2-nistp256@openssh.
   'a signature by %s',
   (type) => {
     const key = new SecurityKey(type);
-    /** As the library hands it over: without the type, and without the length of the part of the token. */
+    /** The signature as the library passes it: without the type, and without the length field after it. */
     const signed = (...circumstances: Parameters<SecurityKey['signParts']>[1][]): Buffer => {
       const { signature, end } = key.signParts(MESSAGE, ...circumstances);
       return Buffer.concat([signature, end]);

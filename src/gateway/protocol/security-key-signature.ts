@@ -2,7 +2,7 @@ import { createPublicKey, hash, type JsonWebKey, type KeyObject, verify } from '
 import { Problem } from '../../kernel/problem.js';
 import { WireFields } from '../../rules/index.js';
 
-/** The types of FIDO keys (OpenSSH, PROTOCOL.u2f): the key is in a token, which signs for one application. */
+/** The types of FIDO keys (OpenSSH, PROTOCOL.u2f). Such a key is in a token, which signs for one application. */
 export const SECURITY_KEY_TYPES: readonly string[] = [
   'sk-ssh-ed25519@openssh.com',
   'sk-ecdsa-sha2-nistp256@openssh.com',
@@ -10,19 +10,19 @@ export const SECURITY_KEY_TYPES: readonly string[] = [
 
 const ED25519_BYTES = 64;
 const COORDINATE_BYTES = 32;
-/** Behind the signature: a byte of flags, and a number that the token counts up. */
+/** A byte of flags and the counter of the token, after the signature. */
 const END_BYTES = 5;
-/** A person touched the token. Without it a program could sign while nobody is there. */
+/** The flag that a person touched the token. Without this check a program could sign while nobody is there. */
 const USER_PRESENT = 0x01;
 
-/** What an OpenSSH signature of a FIDO key holds behind its type. */
+/** The parts of an OpenSSH signature of a FIDO key, after its type. */
 interface TokenSignature {
   readonly signature: Buffer;
-  /** As the token signed them. */
+  /** The flags and the counter, as the token signed them. */
   readonly end: Buffer;
 }
 
-/** Whether a FIDO key, in its wire form, has signed the message while a person touched its token. */
+/** Whether the FIDO key signed the message, and a person touched its token. `key`: the key in wire format. */
 export function isSignedBySecurityKey(key: Buffer, message: Buffer, sent: Buffer): boolean {
   try {
     const { type, publicKey, application } = readKey(key);
@@ -52,7 +52,7 @@ function readKey(wire: Buffer): SecurityKey {
 
 const ed25519 = (point: Buffer): JsonWebKey => ({ kty: 'OKP', crv: 'Ed25519', x: point.toString('base64url') });
 
-/** The point is uncompressed: a byte, and both coordinates. */
+/** The point is uncompressed: one byte, and then both coordinates. */
 const p256 = (_curve: Buffer, point: Buffer): JsonWebKey => ({
   kty: 'EC',
   crv: 'P-256',
@@ -60,7 +60,7 @@ const p256 = (_curve: Buffer, point: Buffer): JsonWebKey => ({
   y: point.toString('base64url', 1 + COORDINATE_BYTES),
 });
 
-/** The library has taken off the type, and the length of the signature of Ed25519 or of both numbers of ECDSA. */
+/** `sent`: the signature without the type and without the length field after it, which the library has removed. */
 function readSignature(type: string, sent: Buffer): TokenSignature {
   const at = sent.length - END_BYTES;
   if (at < 0) throw new RangeError('the signature is too short');
@@ -77,7 +77,7 @@ function readNumbers(wire: Buffer): Buffer {
   return Buffer.concat(numbers);
 }
 
-/** A positive number of SSH in the fixed length of the curve. */
+/** A positive SSH number, padded to the length of the curve. */
 function coordinate(mpint: Buffer): Buffer {
   const digits = mpint[0] === 0 ? mpint.subarray(1) : mpint;
   if (digits.length > COORDINATE_BYTES) throw new RangeError('a number of the signature is too large');

@@ -1,14 +1,14 @@
 /**
- * The SSH transport of the library ssh2: packets, key exchange and ciphers. The library's own server on top of it counts
- * nothing that a client makes it hold, so `transport.ts` uses this part alone. It is no public module: the version is
- * pinned, and `transport.spec.ts` fails if a part that is named here changes.
+ * The SSH transport of the library ssh2: packets, key exchange and ciphers. `transport.ts` does not use the library's
+ * own server on top of it, which does not limit the memory that a client can make it use. This is not a public module:
+ * the version is pinned, and `transport.spec.ts` fails if a part that is named here changes.
  */
 declare module 'ssh2/lib/protocol/Protocol.js' {
   class Protocol {
     constructor(config: object);
     /** Sends the identification line, once. */
     start(): void;
-    /** Calls the handlers of the messages in these bytes. Throws for what is no SSH. */
+    /** Calls the handlers of the messages in these bytes. Throws for bytes that are not SSH. */
     parse(chunk: Buffer, from: number, to: number): void;
     disconnect(reason: number): void;
     ping(): void;
@@ -29,11 +29,11 @@ declare module 'ssh2/lib/protocol/Protocol.js' {
     channelEOF(channel: number): void;
     channelClose(channel: number): void;
     exitStatus(channel: number, status: number): void;
-    /** Set from the first message of a key exchange to its last one. Meanwhile everything that is sent waits in an array. */
+    /** Set during a key exchange. Meanwhile everything that is sent waits in an array. */
     readonly _kexinit: unknown;
-    /** Set from the client's list of algorithms on, which it holds. */
+    /** Set once the client has sent its list of algorithms. */
     readonly _kex: { readonly _remoteKexinit: Buffer } | undefined;
-    /** Counts packets from 0 on; a strict key exchange begins anew. Undefined before the identification line. */
+    /** The number of the next packet. A strict key exchange sets it to 0. Undefined before the identification line. */
     readonly _decipher: { readonly inSeqno: number } | undefined;
   }
   export = Protocol;

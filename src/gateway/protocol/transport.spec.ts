@@ -6,7 +6,10 @@ import { ALGORITHMS } from '../ssh/algorithms.js';
 import { newPrivateKey } from '../ssh/host-key.js';
 import { AdmittedProtocol } from './admitted-protocol.js';
 
-/** What `transport.ts` relies on in the library, which promises none of it: a new version must be read again. */
+/**
+ * The behaviour of the library that `transport.ts` relies on. The library does not promise it: read a new version
+ * again.
+ */
 
 interface Half {
   readonly protocol: Protocol;
@@ -184,12 +187,12 @@ describe('a client that guesses the key exchange', () => {
   ])('%s', (_, kex, hostKeys, packets) => {
     const { server } = pair();
     server.protocol.start();
-    // As Dropbear sends it: all at once.
+    // Dropbear sends all of it at once.
     const sent = Buffer.concat([Buffer.from('SSH-2.0-guess\r\n'), guessing(kex, hostKeys), ...packets]);
     server.protocol.parse(sent, 0, sent.length);
     expect(server.out.map((data) => data[5])).toContain(KEXDH_REPLY);
     expect(server.heard.filter((one) => one !== 'packet')).toEqual([]);
-    // The guess was about that packet, and not about those of a later key exchange.
+    // The guess was about that packet, and not about the packets of a later key exchange.
     expect(Reflect.get(server.protocol, 'hasGuess')).toBe(false);
   });
 });

@@ -19,58 +19,61 @@ export interface TransportOptions {
     readonly compress: readonly string[];
   };
   readonly turns: Turns;
-  /** Its share of the turns of strangers. */
+  /** The share of this connection in the turns of strangers, until it is admitted. */
   readonly source: string;
   readonly handlers: MessageHandlers;
   /** Called once, with the identification line of the client. */
   readonly identified: (line: string) => void;
-  /** Called once, with what ended the connection, if anything but its two ends did. */
+  /** Called once, with the reason, if the connection fails. */
   readonly failed: (error: unknown) => void;
   /** Called after each key exchange. */
   readonly exchanged: () => void;
-  /** Called once, before `failed`: nothing is sent or read any more. */
+  /** Called once, before `failed`. Nothing is sent or read any more. */
   readonly closed: () => void;
 }
 
 const OWN_NAME = Buffer.from('tunnel-access');
 const MAX_IDENTIFICATION_MS = 5_000;
 const MAX_KEY_EXCHANGE_MS = 30_000;
-/** What may wait to be parsed. Then the socket is paused. */
+/** The most bytes that may wait to be parsed. At this size the socket is paused. */
 const MAX_RECEIVED_BYTES = 256 * 1024;
-/** Parts are so large that they take this time, so that others have their turn soon. */
+/** The size of a part is adapted so that it takes about this time. So other connections get their turn soon. */
 const PART_MS = { min: 0.2, max: 0.5 };
-/** And have so many packets, so that a client that asks too fast is held soon. */
+/** A part gets smaller if it has more packets, so that a client which asks too fast is paused soon. */
 const PART_PACKETS = 32;
 const PART_BYTES = { min: 1024, max: 64 * 1024 };
-/** Tunnels wait from here on. */
+/** Tunnels wait while this many bytes are unsent. */
 const BUSY_BYTES = 1024 * 1024;
-/** The client is read no further, since each of its requests has an answer. Tunnels alone do not reach this. */
+/**
+ * With this many unsent bytes the client is not read: each request would add an answer. Tunnels alone do not reach it.
+ */
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
 const BY_APPLICATION = 11;
-/** Time in which a client may read why its connection failed. */
+/** How long a failed connection stays open so that the client can read why. */
 const MAX_FAREWELL_MS = 1_000;
 
 /**
- * The packets of one connection. It reads in turns, sees what a stranger sends, waits while the client does not read or
- * exchanges keys, and ends the connection by one function. Only it and `admitted-protocol.ts` know the library's transport.
+ * The packets of one connection, parsed in turns with those of other connections. It applies the limits of strangers,
+ * and makes tunnels wait during a key exchange and while the client does not read. Only this file and
+ * `admitted-protocol.ts` use the library's transport.
  */
 export class Transport implements Worker {
   share: string;
   private readonly protocol: AdmittedProtocol;
   private readonly received: Buffer[] = [];
   private receivedBytes = 0;
-  /** Until the line is whole. */
+  /** Undefined once the identification line is whole. */
   private identification: Identification | undefined = new Identification();
-  /** Until login. */
+  /** Undefined once the client has logged in. */
   private stranger: StrangerLimits | undefined = new StrangerLimits();
   private exchangeTimer: NodeJS.Timeout | undefined;
   private readonly identificationTimer: NodeJS.Timeout;
   private partBytes = PART_BYTES.min;
   private isWaiting = false;
   private isCorked = false;
-  private readonly holds = new Set<string>();
+  private readonly pauseReasons = new Set<string>();
   private onWritable: (() => void)[] = [];
-  /** Counts packets after the first key exchange, so that silence is noticed. */
+  /** Packets received after the first key exchange. A keepalive compares them to notice silence. */
   packets = 0;
   isOpen = true;
 
@@ -86,74 +89,76 @@ export class Transport implements Worker {
     ).unref();
     socket.on('data', (data: Buffer) => this.attempt(() => this.take(data)));
     socket.on('drain', () => this.drained());
-    // The end follows, and what came before it is still read.
+    // The event `close` follows, and what came before the error is still read.
     socket.on('error', () => undefined);
     socket.on('close', () => this.socketClosed());
     this.attempt(() => this.protocol.start());
   }
 
-  /** Sends one message, or does nothing if the connection is over. */
+  /** Sends one message. Does nothing if the connection is over. */
   send(write: (protocol: Protocol) => void): void {
     if (this.isOpen) this.attempt(() => write(this.protocol));
   }
 
-  /** Work of this connection that does not come from its client, such as bytes for it. */
+  /** Queues other work of this connection, such as sending bytes to its client. */
   inTurn(work: Worker): void {
     this.options.turns.enter(work);
   }
 
-  /** The client is known: the limits of strangers end, and its work belongs to this share. */
+  /** The client has logged in: the limits of strangers end, and its work counts for this share. */
   admit(share: string): void {
     this.stranger = undefined;
     this.protocol.isLoggedIn = true;
     this.share = share;
   }
 
-  /** Whether tunnels may send. While keys are exchanged the library would hold everything in an array. */
+  /** Whether tunnels may send. During a key exchange the library would keep everything in an array. */
   get isWritable(): boolean {
     return this.socket.writableLength < BUSY_BYTES && this.protocol._kexinit === undefined;
   }
 
-  /** Calls back once tunnels may send; never, if the connection ends before. */
+  /** Calls back once tunnels may send, or never if the connection ends before. */
   whenWritable(callback: () => void): void {
     if (!this.isOpen) return;
     if (this.isWritable) callback();
     else this.onWritable.push(callback);
   }
 
-  /** Nothing of the client is parsed while anything holds it. A part of what it sends is received, so that its end is seen. */
-  hold(reason: string): void {
-    this.holds.add(reason);
+  /**
+   * Stops parsing, until each reason is resumed. The socket still receives up to a limit, so that its end is noticed.
+   */
+  pause(reason: string): void {
+    this.pauseReasons.add(reason);
   }
 
-  release(reason: string): void {
-    if (this.holds.delete(reason) && this.holds.size === 0) this.goOn();
+  resume(reason: string): void {
+    if (this.pauseReasons.delete(reason) && this.pauseReasons.size === 0) this.goOn();
   }
 
-  get isHeld(): boolean {
-    return this.holds.size > 0;
+  get isPaused(): boolean {
+    return this.pauseReasons.size > 0;
   }
 
-  /** Everything that this connection holds in memory but its channels. */
+  /** The bytes that this connection holds in memory, without its channels. */
   get bufferedBytes(): number {
     return this.receivedBytes + (this.socket.destroyed ? 0 : this.socket.writableLength);
   }
 
-  /** Says goodbye and closes. A client that keeps its side open does not keep the connection. */
+  /** Sends a disconnect message and closes. After the time it closes even if the client keeps its side open. */
   end(maxClosingMs: number): void {
     if (!this.isOpen) return;
     this.attempt(() => this.protocol.disconnect(BY_APPLICATION));
     this.closeSocket(maxClosingMs);
   }
 
-  /** The one end of every failure of this connection. */
+  /** Ends the connection because of an error. Every failure of this connection ends here. */
   fail(error: unknown): void {
     if (!this.isOpen) return;
     this.closeSocket(MAX_FAREWELL_MS);
     this.options.failed(error);
   }
 
-  /** Runs what belongs to this connection. What it throws ends the connection. */
+  /** Runs a function of this connection. An error that it throws ends the connection. */
   attempt(act: () => void): void {
     try {
       act();
@@ -174,7 +179,7 @@ export class Transport implements Worker {
     if (this.receivedBytes > 0) this.goOn();
   }
 
-  /** `isWhole`: less than a whole part says nothing about a larger one. */
+  /** Adapts the size of the next part. `isWhole`: only a whole part can show that parts may be larger. */
   private fitPart(ms: number, packets: number, isWhole: boolean): void {
     const isLarge = ms > PART_MS.max || packets > PART_PACKETS;
     const factor = isLarge ? 0.5 : isWhole && ms < PART_MS.min ? 2 : 1;
@@ -182,7 +187,7 @@ export class Transport implements Worker {
   }
 
   private get mustWait(): boolean {
-    return !this.socket.destroyed && (this.isHeld || this.socket.writableLength > MAX_UNSENT_BYTES);
+    return !this.socket.destroyed && (this.isPaused || this.socket.writableLength > MAX_UNSENT_BYTES);
   }
 
   private take(data: Buffer): void {
@@ -235,7 +240,7 @@ export class Transport implements Worker {
     if (this.protocol._kexinit === undefined) return;
     this.stranger?.exchangesKeys();
     this.exchangeTimer ??= setTimeout(
-      () => this.fail(new Violation('key_exchange', `ended no key exchange in ${MAX_KEY_EXCHANGE_MS} ms`)),
+      () => this.fail(new Violation('key_exchange', `did not finish a key exchange in ${MAX_KEY_EXCHANGE_MS} ms`)),
       MAX_KEY_EXCHANGE_MS,
     ).unref();
   }
@@ -259,7 +264,7 @@ export class Transport implements Worker {
     for (const callback of callbacks) this.attempt(callback);
   }
 
-  /** The packets of one turn leave together. */
+  /** Sends the packets of one turn together. */
   private write(data: Buffer): void {
     if (!this.socket.writable) return;
     if (!this.isCorked) {
@@ -273,7 +278,7 @@ export class Transport implements Worker {
     this.socket.write(data);
   }
 
-  /** What a client sent before it closed its side is still read. */
+  /** What a logged-in client sent before its end is still read. */
   private socketClosed(): void {
     if (this.receivedBytes === 0 || this.stranger !== undefined) this.close();
     else this.goOn();
@@ -287,7 +292,7 @@ export class Transport implements Worker {
     this.socket.once('close', () => clearTimeout(timer));
   }
 
-  /** A handler that ends the connection also ends the reading of the packets behind. */
+  /** If a handler ends the connection, the following packets are not read either. */
   private guarded(handlers: MessageHandlers): MessageHandlers {
     const guard =
       (name: string, handle: (...fields: never[]) => void) =>
@@ -333,7 +338,7 @@ export class Transport implements Worker {
   }
 }
 
-/** What the library throws is about the bytes of the client, also where it fails on them. */
+/** An error of the library while it parses is always a violation by the client, even if it is a TypeError. */
 function asViolation(error: unknown): Violation {
   if (error instanceof Violation) return error;
   return new Violation('protocol', `broke the protocol: ${messageOf(error)}`);

@@ -7,36 +7,36 @@ import type { Transport } from './transport.js';
 import type { Worker } from './turns.js';
 
 export interface Meter {
-  /** Counts bytes, and says how long to wait after them, in milliseconds. */
+  /** Counts bytes. Returns how long to wait after them, in milliseconds. */
   count(direction: 'in' | 'out', bytes: number): number;
 }
 
 const HIGH_WATER_MARK = 64 * 1024;
-/** Time in which a visitor takes something of what is left for it, once the client has closed the connection. */
+/** Once the client has closed the channel, the visitor must take some of the remaining bytes within this time. */
 const MAX_UNREAD_MS = 10_000;
 
 /**
- * A connection through a tunnel, as Node's streams are used to be. Each side can end alone. It is closed once both have
- * ended and every byte was sent; any other end is an error: `wasCut`.
+ * A connection through a tunnel, as a stream of Node. Each side can end alone. It closes once both sides have ended and
+ * all bytes are sent; after any other end `wasCut` is true.
  */
 export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   private readonly arrived = new ByteQueue();
   private idle: NodeJS.Timeout;
   private isWanted = false;
   private throttle: NodeJS.Timeout | undefined;
-  /** Of the throttle, for the rate of bytes of the credential. */
+  /** The length of the current pause, which the credential's byte rate demands. */
   private pauseMs = 0;
   private unsent: Buffer | undefined;
   private sent: (() => void) | undefined;
   private unsentLength = 0;
-  /** Sent, and still counted by the stream while it waits for its credential's rate of bytes. */
+  /** Bytes that are sent, but that the stream still counts while the credential's byte rate makes it wait. */
   private pausedLength = 0;
   private isWaiting = false;
   private heardEof = false;
-  /** The client neither sends nor takes anything any more. */
+  /** The client neither sends nor takes any more bytes. */
   isClosedByClient = false;
   wasCut = false;
-  /** The socket that it is carried to, whose bytes count too. */
+  /** The socket at the other end. Its unsent bytes count as bytes of this channel. */
   peer: Socket | undefined;
 
   constructor(
@@ -48,23 +48,23 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     super({ allowHalfOpen: true, highWaterMark: HIGH_WATER_MARK });
     this.idle = this.cutAfter(idleMs);
     this.once('end', () => this.ifClosed());
-    // The connection through it hears of it too, once it is carried.
+    // `carry` listens to `close` of the channel. Without this listener an error would end the process.
     this.on('error', () => undefined);
   }
 
-  /** What this channel holds in memory. */
+  /** The bytes that this channel holds in memory, with the unsent bytes of its peer. */
   get bufferedBytes(): number {
     return this.arrived.length + this.readableLength + this.writableLength + (this.peer?.writableLength ?? 0);
   }
 
-  /** Ends it at once, so that both programs see an error. */
+  /** Ends the channel at once, so that the programs at both ends see an error. */
   cut(reason: string): void {
     this.destroy(new Error(reason));
   }
 
   receive(data: Buffer): void {
     this.link.take(data.length);
-    // Of a channel that is closed here, what is under way is of no use.
+    // The channel is closed here, so nobody needs the data that was under way.
     if (this.destroyed) return;
     this.idle.refresh();
     this.arrived.append(data);
@@ -138,7 +138,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     else this.once('close', gone);
   }
 
-  /** The client neither sends nor takes anything any more. What it sent before is still delivered. */
+  /** The client has closed the channel. What it sent before is still delivered. */
   private closeFromThere(): void {
     this.isClosedByClient = this.heardEof = true;
     this.link.close();
@@ -148,30 +148,30 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     if (this.readableEnded) this.ifClosed();
   }
 
-  /** Whether bytes for the client could not reach it any more. */
-  private cutIfLossy(): boolean {
-    const isLossy = this.writableLength > this.pausedLength;
-    if (isLossy) this.cut('the client closed the connection before it had all bytes');
-    return isLossy;
+  /** Cuts the channel if bytes for the client are unsent, which cannot reach it any more. Returns whether it did. */
+  private cutIfUnsent(): boolean {
+    const hasUnsent = this.writableLength > this.pausedLength;
+    if (hasUnsent) this.cut('the client closed the connection before it had all bytes');
+    return hasUnsent;
   }
 
   private cutAfter(ms: number): NodeJS.Timeout {
     return setTimeout(() => this.cut(`no byte for ${ms} ms`), ms).unref();
   }
 
-  /** The visitor gets nothing during a pause. */
+  /** Adds the pause to the time, since the visitor gets nothing during a pause. */
   private cutUnlessTaken(): void {
     clearTimeout(this.idle);
     this.idle = this.cutAfter(this.pauseMs + MAX_UNREAD_MS);
   }
 
   private endReading(): void {
-    if (!this.isClosedByClient || !this.cutIfLossy()) this.push(null);
+    if (!this.isClosedByClient || !this.cutIfUnsent()) this.push(null);
   }
 
   private ifClosed(): void {
     if (!this.isClosedByClient || this.destroyed) return;
-    if (!this.cutIfLossy()) this.destroy();
+    if (!this.cutIfUnsent()) this.destroy();
   }
 
   private deliver(): void {
@@ -203,7 +203,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     const pauseMs = count > 0 ? this.meter.count('in', count) : 0;
     if (count < this.unsent.length) {
       this.unsent = this.unsent.subarray(count);
-      // Else the client has no room: its next window calls.
+      // If the window is full, the client's next window adjustment continues.
       if (this.link.hasRoom) this.sendLater();
       return;
     }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Turns, type Worker } from './turns.js';
 
-/** What a test leaves undone would go on beside the next test file, which may stop the clock that it spins by. */
+/** Work that a test leaves would go on during the next test file, which may stop the clock that this work reads. */
 let isOver = false;
 beforeEach(() => {
   isOver = false;
@@ -12,10 +12,10 @@ afterEach(async () => {
   await nextTurn();
 });
 
-/** Work of so many parts, each of which takes so long. */
+/** Work with this many parts, each of which takes this long. */
 class Work implements Worker {
   done = 0;
-  /** More than its parts take by themselves, if the machine was busy. */
+  /** The time that the parts really took, which is longer on a busy machine. */
   tookMs = 0;
 
   constructor(

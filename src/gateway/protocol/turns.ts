@@ -1,27 +1,27 @@
 /** Work that waits for its turn. */
 export interface Worker {
-  /** Those who share one name share their turns. */
+  /** Workers with the same name share their turns. */
   readonly share: string;
-  /** Does a small part of the work, and enters again if more is left. Never throws. */
+  /** Does a small part of the work, and enters the queue again if more is left. Never throws. */
   work(): void;
 }
 
 interface Share {
-  /** CPU time of its workers in milliseconds, from that of the share which had least when this one came. */
+  /** CPU time of its workers in milliseconds. A new share begins with the least time of the others. */
   spent: number;
   readonly waiting: Worker[];
 }
 
-/** Then everything else of the process has its turn: timers, answers of the service, bytes of visitors. */
+/** After this time everything else of the process has its turn: timers, answers of the service, bytes of visitors. */
 const TURN_MS = 1;
 
-/** So many are remembered; beyond it those are forgotten that would have no advantage. */
+/** When so many shares are remembered, those are forgotten that have spent no more than the least. */
 const MAX_RESTED = 1_000;
 
-/** Next is the share that has used the least CPU time, and within it the worker that waits longest. */
+/** Takes the share that has spent the least CPU time, and in it the worker that has waited longest. */
 class FairQueue {
   private readonly shares = new Map<string, Share>();
-  /** What shares without work have spent beyond the least: they may not come back with less. */
+  /** The time that shares without work have spent, so that they do not come back with less. */
   private readonly rested = new Map<string, number>();
   private least = 0;
 
@@ -62,8 +62,8 @@ class FairQueue {
 }
 
 /**
- * The turns of connections. A client that floods waits for others, and others wait for one part of its work at most. All
- * strangers together have one share, and each source of theirs has a share of that.
+ * Shares the CPU time fairly between connections. A client that floods waits for others, and others wait for one part
+ * of its work at most. All strangers together have one share, which is divided between their sources.
  */
 export class Turns {
   private readonly all = new FairQueue();

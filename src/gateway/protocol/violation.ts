@@ -1,4 +1,4 @@
-/** Why a connection is ended, as metrics name it. */
+/** Why the gateway ended a connection, by the names in metrics. */
 export type EndReason =
   | 'protocol'
   | 'proxy_header'
@@ -10,7 +10,7 @@ export type EndReason =
   | 'memory'
   | 'lost';
 
-/** A client did what no client may do, so its connection ends. The message completes the sentence "the client ...". */
+/** A client broke a rule, so its connection ends. The message completes the sentence "the client ...". */
 export class Violation extends Error {
   override name = 'Violation';
 

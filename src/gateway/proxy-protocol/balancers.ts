@@ -4,20 +4,24 @@ import { compileNetwork, contains, type Network, parseAddress, parseCidr } from 
 import { Violation } from '../protocol/violation.js';
 import { type ReadHeader, readHeader } from './read-header.js';
 
-/** Balancers send the header at once. */
+/** The longest wait for a header, which balancers send at once. */
 const MAX_HEADER_MS = 5_000;
 
-/** Reads addresses and networks, divided by commas. Throws an Error whose message completes the sentence "NAME ...". */
+/**
+ * Reads addresses and networks, separated by commas. Throws an Error whose message completes the sentence "NAME ...".
+ */
 export function parseBalancers(text: string): readonly Network[] {
   try {
     return text.split(',').map((entry) => compileNetwork(parseCidr(entry.trim(), 'the entry')));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    throw new Error(`must be addresses or networks, divided by commas: ${error.message}`);
+    throw new Error(`must be addresses or networks, separated by commas: ${error.message}`);
   }
 }
 
-/** Whether a connection from this address begins with a header. From anybody else none is read: all could name any client. */
+/**
+ * Whether this is the address of a balancer. The gateway reads no header from others, who could name any client in it.
+ */
 export function isBalancer(networks: readonly Network[], remoteAddress: string): boolean {
   const address = parseAddress(remoteAddress.replace(/%.*/, ''));
   return address !== undefined && contains(networks, address);
@@ -28,7 +32,7 @@ interface HeaderOutcome {
   failed(error: unknown): void;
 }
 
-/** Takes the header off the begin of a connection; what follows is left to whoever reads the socket then. */
+/** Reads the header at the beginning of a connection. What follows it stays in the socket for the next reader. */
 export function takeHeader(socket: Socket, outcome: HeaderOutcome): void {
   let received: Buffer = Buffer.alloc(0);
   const finish = (): void => {

@@ -1,32 +1,35 @@
-import { parseAddress, textOf } from '../../rules/index.js';
+import { addressText, parseAddress } from '../../rules/index.js';
 import { SIGNATURE } from '../edges/proxy-header.js';
 import { Violation } from '../protocol/violation.js';
 
 /** A whole header of the PROXY protocol. */
 export interface ReadHeader {
   readonly lengthBytes: number;
-  /** The address of the client. Undefined if the balancer speaks for itself, as for a check of health. */
+  /** The address of the client. Undefined if the balancer itself connects, for example for a health check. */
   readonly client: string | undefined;
 }
 
-/** The longest line of version 1, with its end. */
+/** The longest line of version 1, with its line end. */
 const MAX_LINE_BYTES = 107;
 const LINE_END = '\r\n';
 const LINE = /^(TCP[46]) (\S+) (\S+) (\d{1,5}) (\d{1,5})$/;
 const MAX_PORT = 65_535;
 
-/** Version 2: the signature, the command, the family and the length of the rest. */
+/** In version 2: the signature, the command, the family and the length of the rest. */
 const FIXED_BYTES = 16;
-/** Addresses, and what balancers add about TLS and themselves. */
+/** The addresses, and what balancers add about TLS and themselves. */
 const MAX_REST_BYTES = 4_096;
 const LOCAL = 0x20;
 const PROXY = 0x21;
-/** Of TCP: the bytes of an address. Two addresses and two ports follow. */
+/** The bytes of an address, by the family of TCP. The rest begins with two addresses and two ports. */
 const ADDRESS_BYTES: ReadonlyMap<number, number> = new Map([
   [0x11, 4],
   [0x21, 16],
 ]);
-/** Unspecified, UDP and sockets of one machine: they name no client of TCP, and the protocol demands that they are read. */
+/**
+ * The families unspecified, UDP and Unix. They name no TCP client, but the protocol demands that a receiver accepts
+ * them.
+ */
 const WITHOUT_CLIENT: readonly number[] = [0x00, 0x12, 0x22, 0x31, 0x32];
 
 const VERSIONS = [
@@ -34,7 +37,7 @@ const VERSIONS = [
   { begin: SIGNATURE, read: readBinary },
 ];
 
-/** Reads the header at the begin of these bytes, version 1 or 2. Undefined if more must come. Throws Violation. */
+/** Reads a header of version 1 or 2 at the beginning of these bytes. Undefined if more must come. Throws Violation. */
 export function readHeader(bytes: Buffer): ReadHeader | undefined {
   for (const { begin, read } of VERSIONS) {
     const length = Math.min(begin.length, bytes.length);
@@ -58,10 +61,10 @@ function readLine(bytes: Buffer): ReadHeader | undefined {
   return { lengthBytes, client };
 }
 
-/** A mapped address is one of IPv6 on the line, and the client's address of IPv4 for every rule. */
+/** A mapped IPv4 address counts as IPv6 on the line, and as the client's IPv4 address in rules. */
 function clientOf(text: string, bits: 32 | 128): string | undefined {
   const address = parseAddress(text);
-  return address === undefined || text.includes(':') !== (bits === 128) ? undefined : textOf(address);
+  return address === undefined || text.includes(':') !== (bits === 128) ? undefined : addressText(address);
 }
 
 function readBinary(bytes: Buffer): ReadHeader | undefined {
@@ -77,10 +80,10 @@ function readBinary(bytes: Buffer): ReadHeader | undefined {
   if (addressBytes === undefined) throw refusal('sends an unknown family of addresses');
   if (restBytes < 2 * addressBytes + 4) throw refusal('sends a header that is too short for its addresses');
   const value = BigInt(`0x${bytes.toString('hex', FIXED_BYTES, FIXED_BYTES + addressBytes)}`);
-  const text = textOf({ bits: addressBytes === 4 ? 32 : 128, value });
+  const text = addressText({ bits: addressBytes === 4 ? 32 : 128, value });
   return { lengthBytes, client: clientOf(text, addressBytes === 4 ? 32 : 128) };
 }
 
-/** Completes "the client ...", which is the balancer. */
+/** A violation by the balancer, which is the client of the gateway here. `problem` completes the sentence. */
 const refusal = (problem: string): Violation =>
   new Violation('proxy_header', `is a balancer of GATEWAY_PROXY_PROTOCOL_FROM and ${problem}`);

@@ -2,14 +2,14 @@ import { retry } from '../../kernel/network/retry.js';
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { ServiceEvent } from '../event-stream.js';
 
-/** What a stream of changes is followed for. What rejects makes the follower begin again. */
+/** What a follower calls. If a promise of it rejects, the follower begins again. */
 export interface Followed {
-  /** Asks about everything that is held, since changes before this moment were not told. */
+  /** Asks about everything that is held, since the gateway has not heard of changes before this moment. */
   recheck(): Promise<void>;
   changed(data: unknown): Promise<void>;
-  /** Every change is told from now on, and all before were asked about. */
+  /** Every change is heard of from now on, and earlier changes were asked about. */
   followed(): void;
-  /** Changes may be missed from now on. Called for each attempt that ends. */
+  /** Changes may be missed from now on. Called whenever an attempt ends. */
   lost(reason: unknown): void;
 }
 
@@ -19,8 +19,8 @@ type Stream = (signal: AbortSignal, tell: (event: ServiceEvent) => void) => Prom
 const PAUSES_MS = [100, 200, 400, 800, 1_000];
 
 /**
- * Follows one stream of changes until it is stopped. A break, a silence or a question without an answer begins it anew
- * with a recheck. The stream is read while questions are under way, so a slow answer is no silence.
+ * Follows one stream of changes until it is stopped. It begins again with a recheck when the stream breaks or is
+ * silent, or when a question gets no answer. It reads the stream while questions are under way.
  */
 export class Follower {
   private readonly stopped = new AbortController();
@@ -32,7 +32,7 @@ export class Follower {
     private readonly followed: Followed,
   ) {}
 
-  /** Resolves once the stream is followed, or cannot be for now. */
+  /** Resolves once the stream is followed, or the first attempt has failed. */
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.following = this.keepFollowing(resolve);
@@ -45,7 +45,7 @@ export class Follower {
     await this.following;
   }
 
-  /** Begins anew: something could not be asked. */
+  /** Makes the follower begin again, because something could not be asked. */
   fail(error: unknown): void {
     this.attempt.abort(error);
   }
@@ -63,13 +63,15 @@ export class Follower {
         began();
       });
     try {
-      await retry(follow, { pausesMs: PAUSES_MS, mayPass: () => true, signal, failed });
+      await retry(follow, { pausesMs: PAUSES_MS, isTransient: () => true, signal, failed });
     } catch (error) {
       if (!signal.aborted) throw error;
     }
   }
 
-  /** Never resolves. Each attempt has a signal of its own, so that nothing of an old one is kept. */
+  /**
+   * One attempt, which never resolves. It has its own signal, so that a late answer of an old attempt changes nothing.
+   */
   private async follow(followed: () => void): Promise<never> {
     const attempt = new AbortController();
     this.attempt = attempt;
@@ -80,7 +82,7 @@ export class Follower {
     try {
       await this.stream(attempt.signal, ({ name, data }) => {
         if (name === 'ready') this.followed.recheck().then(rechecked).catch(fail);
-        // Not awaited: while the service answers, a later change can concern the same.
+        // Not awaited: a later change may come before the service has answered about this one.
         else this.followed.changed(data).catch(fail);
       });
     } finally {

@@ -3,9 +3,9 @@ import { OperatorError } from '../../kernel/operator-error.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
 import { type Followed, Follower } from './follower.js';
-import type { Outage } from './outage.js';
+import type { ServiceState } from './service-state.js';
 
-/** A bind that the service permitted, and what it was permitted by. */
+/** A bind that the service permitted, and the credential that permitted it. */
 export interface HeldRight {
   readonly accountId: string;
   readonly fingerprint: string;
@@ -13,33 +13,33 @@ export interface HeldRight {
   readonly question: TargetBody;
   credentialId: string;
   version: number;
-  /** The right is gone, for this reason: closes the tunnel. */
+  /** Closes the tunnel, because the right is gone for this reason. */
   lose(reason: string): void;
 }
 
 const MAX_TARGETS = 1_000;
 const QUESTIONS_AT_ONCE = 8;
-/** Answers that no repetition changes. */
+/** HTTP statuses that a repetition does not change. */
 const REFUSALS: readonly number[] = [401, 403, 404];
 
-/** Follows the changes of the service, and asks again about the open tunnels that they concern. */
+/** Follows the changes of credentials, and asks the service again about the open tunnels that they concern. */
 export class LiveRights implements GatewayPart, Followed {
   private readonly held = new Set<HeldRight>();
   private readonly follower: Follower;
-  /** Counts what was told, so that a right that was asked for meanwhile is asked for again. */
-  told = 0;
+  /** The number of changes so far. If it grew while a right was asked about, the right is asked about again. */
+  changeCount = 0;
 
   constructor(
     private readonly service: ServiceClient,
-    private readonly outage: Outage,
+    private readonly serviceState: ServiceState,
   ) {
     this.follower = new Follower((...stream) => service.changes('changes', ...stream), this);
-    outage.on('closed', () => this.closeAll());
+    serviceState.on('closed', () => this.closeAll());
   }
 
-  /** Without it no bind is permitted, since its end would not be told. */
+  /** While this is false, no bind is permitted: the gateway would not hear when the right ends. */
   get isFollowing(): boolean {
-    return this.outage.isFollowing;
+    return this.serviceState.isFollowing;
   }
 
   /** Waits for the first answer of the service. Throws OperatorError if it refuses the token. */
@@ -52,11 +52,14 @@ export class LiveRights implements GatewayPart, Followed {
     await this.follower.stop();
   }
 
-  /** `toldBefore` is `told` of before the question. False if the service is away, so that the right cannot be held. */
-  hold(right: HeldRight, toldBefore: number): boolean {
+  /**
+   * `countBefore`: the `changeCount` before the question. False if the service is away, so that nobody watches the
+   * right.
+   */
+  hold(right: HeldRight, countBefore: number): boolean {
     if (!this.isFollowing) return false;
     this.held.add(right);
-    if (toldBefore !== this.told) this.review([right]).catch((error) => this.follower.fail(error));
+    if (countBefore !== this.changeCount) this.review([right]).catch((error) => this.follower.fail(error));
     return true;
   }
 
@@ -65,7 +68,7 @@ export class LiveRights implements GatewayPart, Followed {
   }
 
   async recheck(): Promise<void> {
-    this.told += 1;
+    this.changeCount += 1;
     const known = [...this.held].map((held) => ({ credential_id: held.credentialId, version: held.version }));
     const unique = new Map(known.map((one) => [`${one.credential_id} ${one.version}`, one]));
     const changed = await this.service.recheck([...unique.values()]);
@@ -73,16 +76,16 @@ export class LiveRights implements GatewayPart, Followed {
   }
 
   async changed(data: unknown): Promise<void> {
-    this.told += 1;
+    this.changeCount += 1;
     await this.review(this.heldBy((data as { readonly credential_ids: readonly string[] }).credential_ids));
   }
 
   followed(): void {
-    this.outage.followed('changes');
+    this.serviceState.followed('changes');
   }
 
   lost(reason: unknown): void {
-    this.outage.lost('changes', reason);
+    this.serviceState.lost('changes', reason);
   }
 
   private heldBy(ids: readonly string[]): readonly HeldRight[] {
@@ -91,13 +94,13 @@ export class LiveRights implements GatewayPart, Followed {
   }
 
   private closeAll(): void {
-    this.told += 1;
+    this.changeCount += 1;
     const rights = [...this.held];
     this.held.clear();
     for (const right of rights) right.lose('service_unavailable');
   }
 
-  /** Asks again about the targets, many of a key and source at once. */
+  /** Asks again about these rights. One question has all targets of a key and source. */
   private async review(rights: readonly HeldRight[]): Promise<void> {
     const batches = batchesOf(rights);
     const next = async (): Promise<void> => {
@@ -114,7 +117,7 @@ export class LiveRights implements GatewayPart, Followed {
     for (const [n, right] of batch.entries()) if (this.held.has(right)) this.apply(decisions[n], right);
   }
 
-  /** An answer counts only as a whole: one of another account is about another right, whoever uploaded the key there. */
+  /** A permission from another account does not count: it is another right, even if it is for the same key. */
   private apply(decision: Decision | undefined, right: HeldRight): void {
     const loss = lossIn(decision, right);
     if (loss !== undefined) {
@@ -135,7 +138,7 @@ function lossIn(decision: Decision | undefined, { accountId }: HeldRight): strin
   return isWhole ? undefined : 'not_permitted';
 }
 
-/** A service that is away is no reason not to start. */
+/** The gateway starts even if the service is away, but not with a wrong token. */
 function refuseWrongToken(error: unknown): void {
   if (!(error instanceof Unavailable) || !REFUSALS.includes(error.answer?.status ?? 0)) return;
   throw new OperatorError(`${error.message}: set GATEWAY_TOKEN to one of the GATEWAY_TOKENS of the service`);

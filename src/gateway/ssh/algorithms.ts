@@ -1,7 +1,7 @@
 /**
- * What OpenSSH of the last ten years offers, without SHA-1, CBC and finite-field groups: a stranger asks for a group for
- * nothing, and it costs the gateway up to 20 ms; one with P-521 costs 5. ChaCha20 is left out, since OpenSSH would prefer it, and in JavaScript
- * it is the slowest.
+ * What OpenSSH of the last ten years offers, without SHA-1 and CBC. Finite-field groups and P-521 are left out, since a
+ * stranger can make the gateway compute with them for 5 to 20 ms at no cost. ChaCha20 is left out, since OpenSSH would
+ * prefer it, and the library computes it in JavaScript.
  */
 export const ALGORITHMS = {
   kex: ['curve25519-sha256', 'curve25519-sha256@libssh.org', 'ecdh-sha2-nistp256'],
@@ -10,7 +10,7 @@ export const ALGORITHMS = {
   compress: ['none'],
 } as const;
 
-/** Types of host keys: with one of RSA the library would sign with SHA-1 as well, whatever it is told. Users may have RSA keys. */
+/** Types of host keys. RSA is not one of them, since the library would always offer to sign with SHA-1 too. */
 export const KEY_TYPES_BUT_RSA: readonly string[] = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',

@@ -8,14 +8,14 @@ import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import { BindRefused } from './bind-request.js';
 
-/** Listens at an address of this machine, and carries its connections to the tunnel that `tunnelOf` returns. */
+/** Listens at an address of this machine, and carries the connections through the tunnel that `tunnelOf` returns. */
 export class BindListener {
   private constructor(
     private readonly server: Server,
     readonly port: number,
   ) {}
 
-  /** Port 0 takes a free one. Throws BindRefused if the address is in use or not on this machine. */
+  /** Port 0 means any free port. Throws BindRefused if the address is in use or not on this machine. */
   static async open(
     at: Endpoint,
     tunnelOf: () => OpenTunnel | undefined,
@@ -41,7 +41,7 @@ export class BindListener {
       socket.setNoDelay(true);
       const { remoteAddress = '', remotePort = 0 } = socket;
       const opened = tunnelOf()?.connect({ address: remoteAddress, port: remotePort });
-      // A client that is gone before its tunnel is there must not end the process.
+      // Without this listener a client that leaves before its channel is open would end the process.
       socket.on('error', () => socket.destroy());
       if (opened === undefined) socket.destroy();
       else {

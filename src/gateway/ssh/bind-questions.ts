@@ -2,10 +2,10 @@ import type { Decision, IdentifiedKey, ServiceClient, TargetBody } from '../serv
 import { type BindQuestion, BindRefused } from './bind-request.js';
 import { sentenceOf } from './sentences.js';
 
-/** The service takes 1,000. A smaller number lets others have their answers in between. */
+/** The service takes 1,000 targets. The smaller limit lets the questions of other clients come in between. */
 const MAX_TARGETS = 100;
 
-/** A question of a bind that the service answered with yes. */
+/** A question about a bind that the service answered with yes. */
 export interface Permission extends BindQuestion {
   readonly credentialId: string;
   readonly version: number;
@@ -17,7 +17,7 @@ interface Question {
   readonly fail: (error: unknown) => void;
 }
 
-/** Asks the service about the binds of one client: one question at a time, about all that wait for it. */
+/** Asks the service about the binds of one client: one request at a time, with all questions that wait. */
 export class BindQuestions {
   private readonly waiting: Question[] = [];
   private isAsking = false;
@@ -28,7 +28,7 @@ export class BindQuestions {
     private readonly source: string,
   ) {}
 
-  /** Rejects with BindRefused unless every question is permitted, and with Unavailable. */
+  /** Rejects with BindRefused unless every target is permitted, and with Unavailable if the service does not answer. */
   permissionsFor(questions: readonly BindQuestion[]): Promise<readonly Permission[]> {
     return Promise.all(questions.map((question) => this.permissionFor(question)));
   }
@@ -49,7 +49,7 @@ export class BindQuestions {
     });
   }
 
-  /** Never rejects: a failed question fails those who wait for its answer. */
+  /** Never rejects: a failed request fails its questions. */
   private async askAll(): Promise<void> {
     this.isAsking = true;
     while (this.waiting.length > 0) await this.askSome(this.waiting.splice(0, MAX_TARGETS));

@@ -15,7 +15,7 @@ export type RefusalReason =
   | 'too_many'
   | 'cannot_listen';
 
-/** The message is a sentence for the terminal of the client. */
+/** The gateway refuses a bind. The message is a sentence for the terminal of the client. */
 export class BindRefused extends Error {
   override name = 'BindRefused';
 
@@ -27,22 +27,22 @@ export class BindRefused extends Error {
   }
 }
 
-/** A rule of this length is the longest that the service stores. */
+/** The length of the longest rule that the service stores. */
 const MAX_ADDRESS_LENGTH = 512;
 
 export interface BindQuestion {
   readonly target: TargetBody;
-  /** The rule that would permit it and no more. */
+  /** The rule that would permit this target and no other. */
   readonly rule: string;
 }
 
-/** What a client asks to bind. */
+/** A bind that a client asks for. */
 export interface BindRequest {
-  /** As sent: connections name it to the client. */
+  /** As the client sent it. Its connections name the bind by these words. */
   readonly asked: { readonly address: string; readonly port: number };
-  /** A bind of several labels asks about each, and all must be permitted. */
+  /** One question for each label, or one for the host. All must be permitted. */
   readonly questions: readonly BindQuestion[];
-  /** What is bound: the host as others know it, and where to listen; or a domain or labels without a listener. */
+  /** A host of this gateway with the address to listen at, or a domain or labels without a listener. */
   readonly target: OwnedHost | { readonly domain: string } | { readonly labels: readonly Label[] };
 }
 
@@ -51,12 +51,12 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
   if (address.length > MAX_ADDRESS_LENGTH) {
     throw new BindRefused(
       'malformed',
-      `an address has ${address.length} characters; the most is ${MAX_ADDRESS_LENGTH}`,
+      `the address has ${address.length} characters; the most is ${MAX_ADDRESS_LENGTH}`,
     );
   }
   try {
     const request = address.includes('=') ? labelled(address) : host(address, port, hosts, ports);
-    // Everything that is asked of the service is well-formed, so its refusals are about rights.
+    // The service gets only well-formed targets, so that it refuses them only for their rights.
     for (const { target } of request.questions) parseBindTarget(target);
     return { asked: { address, port }, ...request };
   } catch (error) {
@@ -69,7 +69,9 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
 
 type Read = Omit<BindRequest, 'asked'>;
 
-/** Some clients cannot ask for port 0, so labels and domains take any port. It tells the binds of a client apart. */
+/**
+ * Labels and domains take any port, which only tells the binds of a client apart: some clients cannot ask for port 0.
+ */
 function labelled(text: string): Read {
   const labels = readLabels(text);
   const questions = labels.map((label) => ({ target: { label }, rule: `bind:${label.key}=${label.value}` }));
@@ -83,7 +85,7 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   const name = text.startsWith('*.') ? text : canonicalHost(isIPv6(text) ? `[${text}]` : text);
   const listen = hosts.find((owned) => owned.host === name);
   if (listen !== undefined) return ofAddress(listen, port, ports);
-  // What `ssh -R 8000:...` asks for: its user expects a listener.
+  // `ssh -R 8000:...` asks for localhost, and its user expects a listener.
   const isAddress = name === 'localhost' || /^\[|\.\d+$/.test(name);
   if (!isAddress) return { questions: [{ target: { domain: name }, rule: `bind:${name}` }], target: { domain: name } };
   throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}`);

@@ -9,28 +9,28 @@ import type { BindRequest } from './bind-request.js';
 
 type BoundBy = Pick<HeldRight, 'accountId' | 'fingerprint' | 'source'>;
 
-/** What a bind does with its client. */
+/** What a bind needs from its client. */
 interface BindClient {
   readonly record: TunnelRecord;
   open(source: Endpoint): Promise<TunnelChannel>;
-  /** `rule` would permit what is permitted no more. */
+  /** The bind has lost its right. `rule`: the rule that would permit it again. */
   lost(reason: string, rule: string): void;
   /** The bind was cancelled, and its last connection is gone. */
   unused(): void;
 }
 
-/** One permitted bind of a client: its rights, its tunnel, its connections, and its listener if it has one. */
+/** A permitted bind of a client, with its rights, its connections, and its listener if it has one. */
 export class Bind implements OpenTunnel {
   readonly accountId: string;
   readonly target: TunnelTarget;
-  /** One for each question: it ends with the first that is lost. */
+  /** One for each question. The bind ends when the first of them is lost. */
   readonly rights: readonly HeldRight[];
   private readonly channels = new Set<TunnelChannel>();
   private isOpen = true;
 
   constructor(
     readonly request: BindRequest,
-    /** That of the listener, or a number that only the client knows. */
+    /** The port of the listener, or a number that only the client uses. */
     readonly port: number,
     private readonly listener: BindListener | undefined,
     by: BoundBy,
@@ -49,14 +49,14 @@ export class Bind implements OpenTunnel {
     return this.client.record;
   }
 
-  /** That of its first label, if it has several. */
+  /** The credential of its first label, if it has several. */
   get credentialId(): string {
     return this.rights[0]?.credentialId ?? '';
   }
 
   async connect(source: Endpoint): Promise<TunnelChannel> {
     const channel = this.isOpen ? await this.client.open(source) : undefined;
-    // It may have been closed while the client opened the channel.
+    // The bind may have been closed while the client opened the channel.
     if (channel === undefined || !this.isOpen) {
       channel?.cut('the tunnel is closed');
       throw new NotCarried('the tunnel is closed');
@@ -69,14 +69,14 @@ export class Bind implements OpenTunnel {
     return channel;
   }
 
-  /** As sshd does: takes no further connections, and what goes through it goes on. Returns whether something does. */
+  /** Takes no further connections. Open ones go on, as with sshd. Returns whether there are any. */
   cancel(): boolean {
     this.isOpen = false;
     this.listener?.close();
     return this.channels.size > 0;
   }
 
-  /** Ends it with all its connections. */
+  /** Closes the bind and all its connections. */
   close(): void {
     this.cancel();
     for (const channel of this.channels) channel.cut('the tunnel is closed');

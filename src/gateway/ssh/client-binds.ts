@@ -19,14 +19,14 @@ interface BoundClient {
   readonly identity: IdentifiedKey;
   readonly source: string;
   readonly record: ConnectionRecord;
-  /** Acts; what is thrown ends the connection of the client. */
+  /** Calls `act`. An error that it throws ends the connection of the client. */
   attempt(act: () => void): void;
 }
 
-/** The binds of one client, from the question to the end of their right. */
+/** The binds of one client, from the request to the end of the bind. */
 export class ClientBinds {
   private readonly binds = new Set<Bind>();
-  /** They take no connection any more, and keep their right while one of theirs goes on. */
+  /** Cancelled binds take no new connection. They keep their right while a connection of theirs goes on. */
   private readonly cancelled = new Set<Bind>();
   private readonly questions: BindQuestions;
   private underWay = 0;
@@ -45,7 +45,7 @@ export class ClientBinds {
     this.questions = new BindQuestions(context.service, client.identity, client.source);
   }
 
-  /** Nothing is bound, and nothing goes on through what was. */
+  /** There is no bind, and no connection through a cancelled one. */
   get isUnused(): boolean {
     return this.isEmpty && this.cancelled.size === 0;
   }
@@ -54,7 +54,7 @@ export class ClientBinds {
     return this.binds.size + this.underWay === 0;
   }
 
-  /** Answers with the port that is bound. Throws BindRefused once the client has been told why. */
+  /** Resolves with the port that is bound. Throws BindRefused after the client was told why. */
   async open(address: string, port: number): Promise<number> {
     this.underWay += 1;
     try {
@@ -65,14 +65,14 @@ export class ClientBinds {
     } catch (error) {
       const refused = error instanceof BindRefused ? error : unavailable(messageOf(error));
       this.context.metrics.refusedBinds.inc({ reason: refused.reason });
-      await this.terminal.sayFirst(`refused ${shortened(address) || '*'}:${port}: ${refused.message}`);
+      await this.terminal.sayAndWait(`refused ${shortened(address) || '*'}:${port}: ${refused.message}`);
       throw refused;
     } finally {
       this.underWay -= 1;
     }
   }
 
-  /** Whether there was such a bind. */
+  /** Cancels a bind. False if there is no such bind. */
   cancel(address: string, port: number): boolean {
     const found = this.boundTo(address, port);
     if (found === undefined) return false;
@@ -80,7 +80,7 @@ export class ClientBinds {
     const goesOn = found.cancel();
     if (goesOn) this.cancelled.add(found);
     else this.release(found, 'cancelled');
-    this.sayClosed(found, goesOn ? 'the client cancelled it; its connections go on' : 'the client cancelled it');
+    this.sayClosed(found, goesOn ? 'the client cancelled it; its open connections go on' : 'the client cancelled it');
     return true;
   }
 
@@ -96,13 +96,13 @@ export class ClientBinds {
     if (!rights.isFollowing) throw unavailable(AWAY);
     const refusal = this.usage.take('binds');
     if (refusal !== undefined) throw new BindRefused('too_many', refusal);
-    const toldBefore = rights.told;
+    const countBefore = rights.changeCount;
     const bind = await this.make(request).catch((error) => {
       this.usage.release('binds');
       throw error;
     });
-    if (!this.isClosed && bind.rights.every((right) => rights.hold(right, toldBefore))) return bind;
-    // The service went away while it was asked, so no change of this right would be told.
+    if (!this.isClosed && bind.rights.every((right) => rights.hold(right, countBefore))) return bind;
+    // The service went away while it was asked, so the gateway would hear of no change of this right.
     this.closeBind(bind);
     throw unavailable(AWAY);
   }
@@ -140,18 +140,18 @@ export class ClientBinds {
     return bind;
   }
 
-  /** For a bind without a listener: the client finds its forwarding by the address and the port. */
+  /** The port of a bind without a listener. By the address and the port the client finds its forwarding. */
   private virtualPort({ asked }: BindRequest): number {
     if (asked.port === 0) return this.freeVirtualPort();
     if (this.boundTo(asked.address, asked.port) === undefined) return asked.port;
-    throw new BindRefused('cannot_listen', 'the client has bound it already; ask for another port');
+    throw new BindRefused('cannot_listen', 'the client has already bound it; ask for another port');
   }
 
   private freeVirtualPort(): number {
     const taken = new Set([...this.binds].map(({ port }) => port));
     if (taken.size >= MAX_PORT)
       throw new BindRefused('too_many', `the client has ${MAX_PORT} binds, one for each port`);
-    // From the highest down: who asks for a port takes a low one.
+    // From the highest down, since clients that ask for a port take a low one.
     do this.lastVirtualPort = this.lastVirtualPort > 1 ? this.lastVirtualPort - 1 : MAX_PORT;
     while (taken.has(this.lastVirtualPort));
     return this.lastVirtualPort;
@@ -162,7 +162,7 @@ export class ClientBinds {
   }
 
   private lost(bind: Bind, reason: string, rule: string): void {
-    // A bind of several labels can lose some at once.
+    // A bind of several labels can lose several rights at once.
     if (!this.binds.has(bind) && !this.cancelled.has(bind)) return;
     this.sayClosed(bind, sentenceOf(reason, rule, this.client.source));
     this.closeBind(bind, reason);

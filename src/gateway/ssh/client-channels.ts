@@ -9,7 +9,7 @@ import type { Endpoint } from '../tunnels/open-tunnel.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_OPENING_MS = 10_000;
-/** Refused connections can be many: the terminal is told of one in this time. */
+/** The terminal shows at most one refused connection in this time, since there can be many. */
 const TELLING_MS = 10_000;
 
 /** The channels that the gateway opens to one client, for connections to its binds. */
@@ -23,7 +23,7 @@ export class ClientChannels {
     private readonly terminal: Terminal,
   ) {}
 
-  /** `bound` is the bind in the words of the client. Rejects if the client refuses, is gone, or has too many. */
+  /** `bound`: the bind as the client asked for it. Rejects if the client refuses, is gone, or has too many channels. */
   async open(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
     if (!this.connection.transport.isOpen) throw new NotCarried('the client is gone');
     const refusal = this.usage.take('channels');
@@ -44,7 +44,7 @@ export class ClientChannels {
     return new NotCarried(message);
   }
 
-  /** The channel counts until both sides have closed it, also if its opening took too long. */
+  /** The channel counts until both sides have closed it, even if it was opened too late. */
   private ask(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
     const addresses = {
       boundAddr: bound.address,

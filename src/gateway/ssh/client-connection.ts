@@ -1,6 +1,6 @@
 import type { BufferHolder } from '../buffer-budget.js';
 import type { GatewayContext } from '../gateway-context.js';
-import type { Asked, ClientUsage, Limits } from '../limits.js';
+import type { ClientUsage, Limits, RequestKind } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
 import type { ChannelLink } from '../protocol/channel-link.js';
 import type { OpenChannel } from '../protocol/channels.js';
@@ -14,28 +14,28 @@ import { ClientChannels } from './client-channels.js';
 import { shortened } from './sentences.js';
 import { Terminal } from './terminal.js';
 
-/** Time for the last lines of a session. */
+/** How long the last lines of a session have to reach the client. */
 const FAREWELL_MS = 200;
-/** Time in which a client closes its side of a connection that the gateway has ended. */
+/** How long a client may take to close its side after the gateway has ended the connection. */
 const MAX_CLOSING_MS = 2_000;
 
 interface Client {
   readonly identity: IdentifiedKey;
   readonly source: string;
-  /** The source as limits count it. */
+  /** The source by which limits count: an IPv4 address, or the /64 of an IPv6 address. */
   readonly network: string;
   readonly record: ConnectionRecord;
 }
 
 /** A client that has logged in. */
 export class ClientConnection implements ClientService, BufferHolder {
-  /** A key with several credentials counts as its oldest one. */
+  /** A key with several credentials counts for the oldest one. */
   readonly credentialId: string;
   private readonly terminal: Terminal;
   private readonly binds: ClientBinds;
   private readonly usage: ClientUsage;
   private readonly idle: NodeJS.Timeout;
-  /** A sentence, if the credential has too many connections. */
+  /** A sentence if the credential has too many connections. */
   private readonly refusal: string | undefined;
   private rateTimer: NodeJS.Timeout | undefined;
 
@@ -68,9 +68,9 @@ export class ClientConnection implements ClientService, BufferHolder {
     this.enter();
   }
 
-  /** Each request costs a turn, and some a question to the service: the client is read at a rate. */
-  counts(what: Asked): void {
-    this.waitFor(this.usage.pauseAfter(what));
+  /** Pauses a client that asks for more than its rate. */
+  count(kind: RequestKind): void {
+    this.pauseFor(this.usage.pauseAfter(kind));
   }
 
   async bind(address: string, port: number): Promise<Answer> {
@@ -95,9 +95,9 @@ export class ClientConnection implements ClientService, BufferHolder {
     return this.terminal.open(link, this.connection.transport);
   }
 
-  /** Reads no further, and says why. */
+  /** Stops reading, and tells the client why. */
   overflowed(max: number): void {
-    this.connection.transport.hold('cut off');
+    this.connection.transport.pause('too many requests');
     const reason = `refused: the connection has ${max} requests without an answer, which is the maximum`;
     this.terminal.say(reason);
     const { credentialId: credential, client } = this;
@@ -110,19 +110,19 @@ export class ClientConnection implements ClientService, BufferHolder {
     return this.connection.transport.bufferedBytes + this.connection.channels.bufferedBytes;
   }
 
-  hold(): void {
-    this.connection.transport.hold('memory');
+  pause(): void {
+    this.connection.transport.pause('memory');
   }
 
-  release(): void {
-    this.connection.transport.release('memory');
+  resume(): void {
+    this.connection.transport.resume('memory');
   }
 
   get isOver(): boolean {
     return !this.connection.transport.isOpen;
   }
 
-  /** A visitor that does not read is no fault of the client: its connection goes first. */
+  /** Ends the connection of a visitor first: that a visitor does not read is not the fault of the client. */
   shed(violation: Violation): void {
     const { channels, transport } = this.connection;
     if (!channels.cutLargest(violation.message)) transport.fail(violation);
@@ -131,19 +131,19 @@ export class ClientConnection implements ClientService, BufferHolder {
   private enter(): void {
     this.context.buffers.add(this);
     this.connection.onceClosed(() => this.close());
-    this.counts('login');
+    this.count('login');
     if (this.refusal === undefined) return;
     this.terminal.say(`refused: ${this.refusal}`);
     this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
     this.endSoon('too_many');
   }
 
-  private waitFor(ms: number): void {
+  private pauseFor(ms: number): void {
     if (ms === 0) return;
     const { transport } = this.connection;
-    transport.hold('rate');
+    transport.pause('rate');
     clearTimeout(this.rateTimer);
-    this.rateTimer = setTimeout(() => transport.release('rate'), ms).unref();
+    this.rateTimer = setTimeout(() => transport.resume('rate'), ms).unref();
   }
 
   private endIfIdle(): void {

@@ -23,12 +23,13 @@ export interface HostKey {
   readonly fingerprint: string;
 }
 
-/** For clients without Ed25519, such as those of FIPS: the name of the file beside that of the Ed25519 key. */
+/** The ending of the file with a second key, for clients without Ed25519, such as those in FIPS mode. */
 const ECDSA_FILE = '_ecdsa';
 
 /**
- * Reads the host keys, and makes those that have no file: an Ed25519 key, and an ECDSA key beside it. `warn` is told if the
- * second one cannot be made or read. A file with an ECDSA key is the only one. Throws OperatorError.
+ * Reads the host keys, or throws OperatorError: an Ed25519 key and, in a file beside it, an ECDSA key. It makes each
+ * key that has no file, and calls `warn` if the second one cannot be used. If the first file holds an ECDSA key, that
+ * is the only one.
  */
 export function loadHostKeys(file: string, warn: (message: string) => void): readonly [HostKey, ...HostKey[]] {
   const first = load(file, 'ed25519');
@@ -60,8 +61,8 @@ function readOrMake(file: string, type: KeyType): Buffer {
 }
 
 /**
- * The file appears with its whole content: a start that is killed meanwhile leaves no half of a key. A link replaces
- * nothing, so of two first starts one makes the file, and an existing key stays.
+ * The file appears with its whole content, so a start that is killed leaves no half of a key. It gets its name by a
+ * link, which replaces nothing: an existing key stays, and of two starts at once only one makes the file.
  */
 function make(file: string, type: KeyType): void {
   if (statSync(file, { throwIfNoEntry: false }) !== undefined) return;
@@ -79,8 +80,8 @@ function make(file: string, type: KeyType): void {
 }
 
 /**
- * In OpenSSH's form. One of 256 Ed25519 keys of the library lacks a zero byte, so that no program can read it: make
- * another one then. Tests take their keys from here too.
+ * A new private key in OpenSSH's format. One of 256 Ed25519 keys that the library makes lacks a zero byte, so that no
+ * program can read it. Then this makes another one.
  */
 export function newPrivateKey(type: KeyType): string {
   const comment = 'tunnel-access gateway';
@@ -105,8 +106,9 @@ function read(file: string): Buffer {
 const [OTHERS, GROUP] = [0o007, 0o070];
 
 /**
- * A key that others can read is no secret. The group may read the file of another user: a Secret of Kubernetes is root's. And
- * Kubernetes opens the files of a volume to the group of fsGroup, so those of this user are closed again.
+ * Refuses a key that all users can read. The group may read a file of another user, as with a Secret of Kubernetes,
+ * which root owns. For a file of this user it takes the right away from the group, since Kubernetes gives it to the
+ * group fsGroup.
  */
 function closeToOthers(file: string): void {
   const { mode, uid } = statSync(file);
@@ -118,9 +120,11 @@ function parse(file: string, text: Buffer): ParsedKey {
   const parsed: ParsedKey | Error | ParsedKey[] = ssh2.utils.parseKey(text);
   const key = Array.isArray(parsed) ? parsed[0] : parsed;
   if (text.length === 0) throw unusable(file, 'is empty; remove it, and the next start makes a key');
-  if (key === undefined || key instanceof Error) throw unusable(file, 'holds no private key without a passphrase');
+  if (key === undefined || key instanceof Error)
+    throw unusable(file, 'holds no private key that can be read without a passphrase');
   if (!key.isPrivateKey()) throw unusable(file, 'holds a public key; name the file of the private one');
-  if (!KEY_TYPES_BUT_RSA.includes(key.type)) throw unusable(file, `is ${key.type}; make one by: ssh-keygen -t ed25519`);
+  if (!KEY_TYPES_BUT_RSA.includes(key.type))
+    throw unusable(file, `is a key of type ${key.type}, which cannot be used; make another one: ssh-keygen -t ed25519`);
   return key;
 }
 

@@ -1,10 +1,10 @@
 import { ParseError } from '../../rules/index.js';
 import type { Label } from '../tunnels/open-tunnel.js';
 
-/** Each is a question to the service. */
+/** The gateway asks the service about each label. */
 const MAX_LABELS = 8;
 
-/** Reads the labels of a bind, `key=value` divided by commas. Throws ParseError. */
+/** Reads the labels of a bind, `key=value` separated by commas. Throws ParseError. */
 export function readLabels(text: string): readonly Label[] {
   const labels = text.split(',').map(readLabel);
   if (labels.length > MAX_LABELS) throw new ParseError(`it has ${labels.length} labels; the most is ${MAX_LABELS}`);
@@ -18,6 +18,6 @@ export function readLabels(text: string): readonly Label[] {
 
 function readLabel(text: string): Label {
   const at = text.indexOf('=');
-  if (at < 0) throw new ParseError(`'${text}' is no label; a comma divides labels, as in 'team=blue,app=web'`);
+  if (at < 0) throw new ParseError(`'${text}' is not a label; a comma separates labels, as in 'team=blue,app=web'`);
   return { key: text.slice(0, at), value: text.slice(at + 1) };
 }

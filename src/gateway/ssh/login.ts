@@ -2,34 +2,34 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { ConnectionRecord, LoginRefusal } from '../log/connection-record.js';
-import type { AuthenticationRequest, SignedKey } from '../protocol/connection.js';
+import type { AuthenticationRequest, OfferedKey } from '../protocol/connection.js';
 import { Violation } from '../protocol/violation.js';
 import type { IdentifiedKey } from '../service-client.js';
-import { isSigned, usableKey } from './signed-key.js';
+import { isSigned, usableKey } from './offered-key.js';
 
 const MAX_ATTEMPTS = 10;
-/** Including those that only ask whether a key may sign. These are answered at once, and each answer repeats the key. */
+/** Includes requests that only ask whether a key may sign, which the gateway answers at once. */
 const MAX_REQUESTS = 50;
-/** Each refusal takes as long, whatever its reason. It also slows down those who guess. */
+/** Every refusal takes this long, so that the time does not tell the reason. It also slows down guesses. */
 const REFUSAL_MS = 100;
 
-/** Why a key is refused; `why` says more. */
+/** Why a key is refused. `why`: details for the log. */
 interface Refusal {
   readonly refusal: LoginRefusal;
   readonly why?: string;
 }
 
-/** What a request to log in gets. */
+/** The answers to a request to log in. */
 export interface LoginAnswers {
-  maySign(key: SignedKey): void;
+  maySign(key: OfferedKey): void;
   reject(): void;
   accept(identity: IdentifiedKey): void;
 }
 
 /**
- * Logs a client in by public key; the user name is ignored. Every usable key is told that it may sign, and the service is
- * asked only about a key that has signed. So a stranger cannot learn which public keys are known, unless the operator wants
- * unknown ones to be refused before a person is asked to sign with them.
+ * Logs a client in by public key, and ignores the user name. It lets every usable key sign, and asks the service only
+ * about a key that has signed: so a stranger cannot learn which public keys are known. With `unknownKeys: 'refuse'` it
+ * refuses unknown keys before a person has to sign with them.
  */
 export class Login {
   private attempts = 0;
@@ -69,7 +69,7 @@ export class Login {
     return 'refusal' in outcome ? outcome : undefined;
   }
 
-  private async outcomeOf(key: SignedKey, fingerprint: string | undefined): Promise<IdentifiedKey | Refusal> {
+  private async outcomeOf(key: OfferedKey, fingerprint: string | undefined): Promise<IdentifiedKey | Refusal> {
     if (fingerprint === undefined) return { refusal: 'unusable_key' };
     return isSigned(key) ? this.identified(fingerprint) : { refusal: 'bad_signature' };
   }

@@ -2,14 +2,14 @@ import type { BindRequest } from './bind-request.js';
 
 /** Sentences for the terminal of a client. */
 
-/** As its client knows it: a port without a listener is named only if the client chose it. */
+/** The name of a bind for its client. A port without a listener is part of it only if the client chose it. */
 export function nameOf({ target, asked }: BindRequest, port: number): string {
   if ('host' in target) return `${target.host}:${port}`;
   const name = 'domain' in target ? target.domain : target.labels.map(({ key, value }) => `${key}=${value}`).join(',');
   return asked.port === 0 ? name : `${name}:${asked.port}`;
 }
 
-/** What a session shows while the bind is there. */
+/** The line that a session shows while the bind is open. */
 export function boundLine(request: BindRequest, port: number): string {
   const note = 'domain' in request.target ? ' (registered; this gateway has no listener for it)' : '';
   return `bound ${nameOf(request, port)}${note}`;
@@ -17,11 +17,11 @@ export function boundLine(request: BindRequest, port: number): string {
 
 const MAX_SHOWN = 100;
 
-/** A copy of the begin: a part of a text keeps all of it in memory. */
+/** The beginning of a long text, as a copy: a slice would keep the whole text in memory. */
 export const shortened = (text: string): string =>
   text.length <= MAX_SHOWN ? text : `${Buffer.from(text.slice(0, MAX_SHOWN)).toString()}...`;
 
-/** Why a bind is refused or closed; `rule` is what would permit it. */
+/** Why a bind is refused or closed. `rule`: the rule that would permit it. */
 export function sentenceOf(reason: string | undefined, rule: string, source: string): string {
   const sentences: Record<string, string> = {
     not_permitted: `no rule of the credential permits it; it needs the rule ${rule}`,

@@ -2,19 +2,20 @@ import type { ChannelLink } from '../protocol/channel-link.js';
 import type { OpenChannel } from '../protocol/channels.js';
 import type { Transport } from '../protocol/transport.js';
 
-/** Of a session that is not read. Further lines are left out. */
+/** Bytes that wait for a client which does not read its session. Further lines are left out. */
 const MAX_UNREAD_BYTES = 64 * 1024;
+/** Ctrl-C and Ctrl-D. */
 const INTERRUPTS: readonly number[] = [3, 4];
 
 interface Listener {
-  /** The client asked for a shell, so what is written reaches it. */
+  /** The client asked for a shell, so it shows what is written from now on. */
   shown(): void;
   /** The client pressed Ctrl-C or Ctrl-D. */
   interrupted(): void;
   closed(): void;
 }
 
-/** The session of a client: it shows lines and reads two keys. */
+/** The session of a client. It shows lines, and reads only Ctrl-C and Ctrl-D. */
 export class Session implements OpenChannel {
   private unread = Buffer.alloc(0);
   private lineEnd = '\n';
@@ -44,14 +45,14 @@ export class Session implements OpenChannel {
     return type === 'pty-req' || type === 'window-change';
   }
 
-  /** The client chose some of the text: no control sequence may reach its terminal. */
+  /** The line may hold text that the client chose, so control characters are replaced. */
   write(line: string): void {
     if (!this.isShown || !this.isOpen || this.unread.length > MAX_UNREAD_BYTES) return;
     this.unread = Buffer.concat([this.unread, Buffer.from(`${line.replace(/\p{Cc}/gu, '?')}${this.lineEnd}`)]);
     this.send();
   }
 
-  /** Ends the session once all its lines are sent. */
+  /** Ends the session once all lines are sent. */
   exit(status: number): void {
     this.exitStatus = status;
     this.send();
@@ -102,7 +103,7 @@ export class Session implements OpenChannel {
   private sendLater(): void {
     if (this.isWaiting) return;
     this.isWaiting = true;
-    // In a turn of its own: a client can take its lines in very small parts.
+    // In a later turn of the event loop: a client can take its lines in very small parts.
     setImmediate(() =>
       this.transport.whenWritable(() => {
         this.isWaiting = false;

@@ -17,11 +17,11 @@ import { loadHostKeys } from './host-key.js';
 import { Login } from './login.js';
 import { Strangers, sourceOf } from './strangers.js';
 
-/** OpenSSH asks for all its binds at once. */
+/** The limit of requests without an answer is at least this, since OpenSSH asks for all its binds at once. */
 const MIN_MAX_PENDING = 1_000;
 const CONNECTIONS_BURST_MS = 2_000;
 
-/** Takes SSH connections, and lets in the clients that log in. */
+/** Accepts SSH connections, and serves the clients that log in. */
 export class SshServer implements GatewayPart {
   readonly hostKeys;
   private readonly limits: Limits;
@@ -73,7 +73,7 @@ export class SshServer implements GatewayPart {
     else this.admit(socket, remoteAddress);
   }
 
-  /** Until the header names the client, the connection takes a place of the balancer. */
+  /** Until the header names the client, the connection counts for the balancer. */
   private askBalancer(socket: Socket, balancer: string): void {
     const leave = this.takePlace(socket, balancer, new ConnectionRecord(this.context, socket, balancer));
     takeHeader(socket, {
@@ -88,7 +88,7 @@ export class SshServer implements GatewayPart {
     });
   }
 
-  /** Returns what gives the place back, as the end of the connection does. */
+  /** Returns a function that gives the place back. The end of the connection gives it back too. */
   private takePlace(socket: Socket, address: string, record: ConnectionRecord): () => void {
     const leave = this.strangers.take(sourceOf(address), () => {
       record.refused('full');

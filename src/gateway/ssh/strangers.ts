@@ -1,17 +1,17 @@
-import { parseAddress, textOf } from '../../rules/index.js';
+import { addressText, parseAddress } from '../../rules/index.js';
 
-/** A customer gets at least a whole /64. */
+/** A customer of a provider gets at least a whole /64 of IPv6 addresses. */
 const HOST_BITS = 64n;
 
 /** A connection that has not logged in. */
 interface Stranger {
-  /** Called when another one takes its place. */
+  /** Called when another connection takes its place. */
   drop(): void;
 }
 
 /**
- * The places for connections that have not logged in. When they are full, the source with the most of them loses one at
- * random to each newcomer: so nobody can take them all, and waiting ones do not shut others out.
+ * The limited places for connections that have not logged in. When all are taken, a new connection replaces a random
+ * one of the source with the most. So nobody can take all places for long.
  */
 export class Strangers {
   private readonly bySource = new Map<string, Stranger[]>();
@@ -22,7 +22,7 @@ export class Strangers {
     private readonly random: () => number = Math.random,
   ) {}
 
-  /** Returns what gives the place back. */
+  /** Returns a function that gives the place back. */
   take(source: string, drop: () => void): () => void {
     if (this.count >= this.max) this.dropOne();
     const stranger: Stranger = { drop };
@@ -53,10 +53,10 @@ export class Strangers {
   }
 }
 
-/** The address itself for IPv4, its /64 for IPv6. */
+/** The IPv4 address itself, or the /64 of an IPv6 address. */
 export function sourceOf(text: string): string {
   const address = parseAddress(text.replace(/%.*/, ''));
   if (address === undefined) return 'unknown';
-  if (address.bits === 32) return textOf(address);
-  return `${textOf({ bits: 128, value: (address.value >> HOST_BITS) << HOST_BITS })}/64`;
+  if (address.bits === 32) return addressText(address);
+  return `${addressText({ bits: 128, value: (address.value >> HOST_BITS) << HOST_BITS })}/64`;
 }

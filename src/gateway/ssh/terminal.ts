@@ -6,17 +6,17 @@ import type { Transport } from '../protocol/transport.js';
 import { Session } from './session.js';
 
 const MAX_LINES = 100;
-/** The client chose some of the text. */
+/** A line may hold text that the client chose. */
 const MAX_LINE_LENGTH = 1_000;
-/** `ssh` without -N asks for a session right after its binds. */
+/** How long a refusal waits for a session: `ssh` without -N asks for one right after its binds. */
 const SESSION_PATIENCE_MS = 300;
-/** Time in which a client prints what it got, before an answer can make it exit. */
+/** How long a client has to print a line, before the answer can make it exit. */
 const PRINTING_MS = 100;
-const USELESS = 'This gateway runs no programs. It carries tunnels, as in: ssh -R team=blue:0:localhost:3000';
+const NO_BIND_HINT = 'This gateway runs no programs. It carries tunnels, as in: ssh -R team=blue:0:localhost:3000';
 
 /**
  * Tells the client what happens to its binds. OpenSSH shows text of a server only in a session, so `ssh -N` shows none.
- * A session is the state of the tunnel: no program runs.
+ * A session shows the binds, and runs no program.
  */
 export class Terminal {
   private readonly lines: string[] = [];
@@ -24,15 +24,15 @@ export class Terminal {
   private session: Session | undefined;
 
   constructor(
-    /** Whether the client has asked for nothing that a session could show. */
-    private readonly isUseless: () => boolean,
+    /** Whether the client has no bind that a session could show. */
+    private readonly hasNoBind: () => boolean,
     private readonly endClient: () => void,
   ) {
-    // As many as the client has refused binds at a time.
+    // Each refused bind adds a listener, so there is no limit that Node could warn about.
     setMaxListeners(0, this.opened.signal);
   }
 
-  /** The session that the client asks for; undefined if it has one. */
+  /** Opens the session that the client asks for; undefined if it has one already. */
   open(link: ChannelLink, transport: Transport): OpenChannel | undefined {
     if (this.session !== undefined) return undefined;
     const session: Session = new Session(link, transport, {
@@ -46,7 +46,7 @@ export class Terminal {
     return session;
   }
 
-  /** Shows the line now or when there is a session. */
+  /** Shows the line now, and in each later session. */
   say(text: string): void {
     const line = text.slice(0, MAX_LINE_LENGTH);
     this.lines.push(line);
@@ -54,15 +54,15 @@ export class Terminal {
     this.session?.write(line);
   }
 
-  /** Says that something is over. A later session does not show its begin any more. */
+  /** Shows that a bind ended. A later session no longer shows the line `begin`. */
   sayEnd(begin: string, end: string): void {
     const at = this.lines.indexOf(begin.slice(0, MAX_LINE_LENGTH));
     if (at >= 0) this.lines.splice(at, 1);
     this.say(end);
   }
 
-  /** Like say, and waits until the client has had time to print it. */
-  async sayFirst(line: string): Promise<void> {
+  /** Shows the line, and waits until the client has had time to print it. */
+  async sayAndWait(line: string): Promise<void> {
     this.say(line);
     await sleep(SESSION_PATIENCE_MS, undefined, this.opened).catch(() => undefined);
     if (this.session?.isShown === true) await sleep(PRINTING_MS);
@@ -70,8 +70,8 @@ export class Terminal {
 
   private show(session: Session): void {
     for (const line of this.lines) session.write(line);
-    if (this.isUseless()) {
-      session.write(USELESS);
+    if (this.hasNoBind()) {
+      session.write(NO_BIND_HINT);
       session.exit(1);
     }
     this.opened.abort();

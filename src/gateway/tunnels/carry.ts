@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 
-/** A peer that takes nothing for so long keeps its socket no longer, once its tunnel has ended. */
+/** Once the tunnel has ended, a peer that takes nothing for this time loses its socket. */
 const MAX_UNREAD_MS = 10_000;
 
 /**
- * Carries bytes both ways until both sides have ended. If one of them fails or is cut, the other one is reset: a program
- * must not take a part for the whole. The socket must allow to be half open.
+ * Carries bytes both ways until both sides have ended. If one side fails or is cut, the other one is reset, so that no
+ * program takes a part of the data for all of it. The socket must have `allowHalfOpen`.
  */
 export function carry(socket: Socket, tunnel: TunnelChannel): void {
   if (socket.destroyed || tunnel.destroyed) {
@@ -16,7 +16,7 @@ export function carry(socket: Socket, tunnel: TunnelChannel): void {
   }
   tunnel.peer = socket;
   socket.on('error', () => tunnel.cut('the connection of the visitor failed'));
-  // After an end of both sides the tunnel may still have bytes for its client.
+  // If both sides have ended, the tunnel may still have bytes for its client, so it is not cut.
   socket.once('close', () => {
     if (!socket.readableEnded || !socket.writableFinished) tunnel.cut('the visitor is gone');
   });
@@ -32,7 +32,7 @@ function reset(socket: Socket): void {
   if (!socket.destroyed) socket.resetAndDestroy();
 }
 
-/** The visitor still gets what was received for it. */
+/** Closes the socket after the visitor has taken what was received for it. */
 function endSoon(socket: Socket): void {
   if (socket.destroyed) return;
   let before = -1;
@@ -42,7 +42,7 @@ function endSoon(socket: Socket): void {
     before = taken;
   }, MAX_UNREAD_MS / 2).unref();
   socket.once('close', () => clearInterval(timer));
-  // Without an end before: the kernel resets the visitor then if the client has not taken all that it sent.
+  // Without an earlier end, the kernel resets the connection if some bytes of the visitor were never read.
   if (socket.writableEnded) socket.destroySoon();
   else socket.write(Buffer.alloc(0), () => socket.destroy());
 }

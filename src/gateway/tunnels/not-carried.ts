@@ -1,4 +1,4 @@
-/** A connection that a tunnel does not take, for a reason that is no fault: the message says it. */
+/** A tunnel does not take a connection. That is not a fault of the gateway, and the message says why. */
 export class NotCarried extends Error {
   override name = 'NotCarried';
 }

@@ -15,7 +15,7 @@ export class OpenTunnels {
     this.count += 1;
   }
 
-  /** Does nothing if the tunnel was removed before. */
+  /** Does nothing if the tunnel is not here. */
   remove(tunnel: OpenTunnel): void {
     const tunnels = this.byAccount.get(tunnel.accountId);
     if (tunnels?.delete(tunnel) !== true) return;

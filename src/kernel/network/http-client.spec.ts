@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { HttpClient, readAnswer } from './http-client.js';
-import { isPassing, retryAfterMsOf, UNTIL_AVAILABLE, Unavailable } from './unavailable.js';
+import { isTransientStatus, retryAfterMsOf, UNTIL_AVAILABLE, Unavailable } from './unavailable.js';
 
 let server: Server;
 let answer: (response: ServerResponse, request: IncomingMessage) => void;
@@ -126,7 +126,7 @@ describe('what is sent again', () => {
     [302, false],
     [404, false],
   ])('after HTTP %s: %s', (status, is) => {
-    expect(isPassing(status)).toBe(is);
+    expect(isTransientStatus(status)).toBe(is);
   });
 
   it('waits for Retry-After, in seconds or as a date, for an hour at most', () => {
@@ -134,6 +134,6 @@ describe('what is sent again', () => {
     expect([of(), of('2'), of('soon'), of('99999999')]).toEqual([0, 2_000, 0, 3_600_000]);
     const date = of(new Date(Date.now() + 10_000).toUTCString());
     expect([date > 8_000, date <= 10_000]).toEqual([true, true]);
-    expect(UNTIL_AVAILABLE.askedMs(new Unavailable('away', { status: 503, retryAfterMs: 5 }))).toBe(5);
+    expect(UNTIL_AVAILABLE.minPauseMs(new Unavailable('away', { status: 503, retryAfterMs: 5 }))).toBe(5);
   });
 });

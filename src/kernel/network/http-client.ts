@@ -13,7 +13,7 @@ interface HttpRequest {
 }
 
 export interface Limits {
-  /** The longest wait for the answer with all that is read of it, or for the next part of one that is a stream. */
+  /** The longest wait for the whole answer, or for the next part of an answer that is a stream. */
   readonly maxMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -26,27 +26,30 @@ export interface Answer {
   readonly isWhole: boolean;
 }
 
-/** Returns what counts of an answer. After `heard` it has the whole time again. */
+/** Reads an answer. Each call of `heard` starts the time limit again. */
 export type Read<T> = (answer: IncomingMessage, heard: () => void) => Promise<T>;
 
-/** Firewalls forget a connection that is idle for minutes, and tell neither end. */
-const KEPT = { keepAlive: true, timeout: 4_000 };
+/**
+ * Firewalls forget a connection that is idle for minutes, and tell neither end. So idle connections end before that.
+ */
+const KEEP_ALIVE = { keepAlive: true, timeout: 4_000 };
 const HEADERS = { 'user-agent': 'tunnel-access', accept: '*/*' };
 const MAX_ANSWER_CHARACTERS = 16 * 1024 * 1024;
 
 /**
- * Asks other servers over connections that are kept for the next question. Not `fetch`: it can leave a connection open on
- * which it sends nothing, for which a service that stops would wait.
+ * Sends requests to other servers over connections that it keeps. It does not use `fetch`, which can leave an unused
+ * connection open that a stopping service would wait for.
  */
 export class HttpClient {
-  private readonly agents = { http: new HttpAgent(KEPT), https: new HttpsAgent(KEPT) };
+  private readonly agents = { http: new HttpAgent(KEEP_ALIVE), https: new HttpsAgent(KEEP_ALIVE) };
 
   /**
-   * Sends a request, and reads its answer. A redirect is an answer and is not followed: it could lead to a host that the
-   * operator does not know. Rejects with Unavailable if the answer is late or breaks off, and when the signal aborts.
+   * Sends a request, and reads its answer. A redirect is an answer and is not followed: it could lead to a host that
+   * the operator does not know. Rejects with Unavailable if the answer is late or breaks off, and when the signal
+   * aborts.
    */
   async exchange<T>(url: URL, request: HttpRequest, { maxMs, signal }: Limits, read: Read<T>): Promise<T> {
-    // Not AbortSignal.any: in Node 20 a signal that lives as long as the program keeps what each request derives from it.
+    // AbortSignal.any leaks in Node 20: a long-lived signal keeps every signal that was derived from it.
     const ending = new AbortController();
     const stop = (): void => ending.abort(signal?.reason);
     const timer = setTimeout(() => ending.abort(new Error(`no answer within ${maxMs / 1000} s`)), maxMs);
@@ -59,17 +62,17 @@ export class HttpClient {
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof Unavailable) throw error;
-      // An abort hides its reason in the signal.
+      // The error of an abort does not carry the reason.
       throw new Unavailable(reasonOf(ending.signal.aborted ? ending.signal.reason : error));
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', stop);
-      // The connection of an answer that was read to its end is kept.
+      // After an answer that was read to its end, this keeps the connection.
       answer?.destroy();
     }
   }
 
-  /** The JSON of an answer 200. Rejects with Unavailable for any other answer too. */
+  /** The JSON of an answer with status 200. Rejects with Unavailable for any other answer. */
   getJson(url: URL, maxMs: number): Promise<unknown> {
     return this.exchange(url, {}, { maxMs }, async (answer) => {
       const { status, text } = await readAnswer(answer);
@@ -84,7 +87,7 @@ export class HttpClient {
     this.agents.https.destroy();
   }
 
-  /** Later failures are errors of the answer. */
+  /** Sends a request, and resolves with the head of the answer. Later failures are errors of the answer. */
   private send(url: URL, request: HttpRequest, signal: AbortSignal): Promise<IncomingMessage> {
     const { method = 'GET', headers, body, ca } = request;
     const isTls = url.protocol === 'https:';
@@ -101,13 +104,13 @@ export class HttpClient {
   }
 }
 
-/** Node's own message is "socket hang up" or "aborted". */
+/** Replaces Node's messages "socket hang up" and "aborted". */
 function reasonOf(error: unknown): string {
   const isClosed = typeof error === 'object' && error !== null && 'code' in error && error.code === 'ECONNRESET';
   return isClosed ? 'the connection was closed before the end of the answer' : messageOf(error);
 }
 
-/** An answer with its text, or with the beginning of the text as soon as that is enough. */
+/** Reads the text of an answer, or only its beginning if that is enough. */
 export async function readAnswer(
   answer: IncomingMessage,
   isEnough: (text: string) => boolean = () => false,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { pauseAfter, retry } from './retry.js';
 
-class Passing extends Error {}
-const mayPass = (error: unknown): boolean => error instanceof Passing;
+class Transient extends Error {}
+const isTransient = (error: unknown): boolean => error instanceof Transient;
 const fail = async (): Promise<never> => {
-  throw new Passing('away');
+  throw new Transient('away');
 };
 
 /** Fails so many times, and then returns the number of attempts. */
@@ -25,7 +25,7 @@ describe('what fails for a while', () => {
     const pauses: (number | undefined)[] = [];
     const failed = (_: unknown, pauseMs: number | undefined): void => void pauses.push(pauseMs);
     const from = performance.now();
-    expect(await retry(failing(4), { pausesMs: [2, 4, 8], mayPass, failed })).toBe(5);
+    expect(await retry(failing(4), { pausesMs: [2, 4, 8], isTransient, failed })).toBe(5);
     expect(pauses).toHaveLength(4);
     for (const [n, pauseMs = 0] of pauses.entries()) {
       const planned = pauseAfter(n + 1, [2, 4, 8]);
@@ -38,11 +38,11 @@ describe('what fails for a while', () => {
   it('is repeated no sooner than its failure asks for', async () => {
     const pauses: (number | undefined)[] = [];
     const failed = (_: unknown, pauseMs: number | undefined): void => void pauses.push(pauseMs);
-    await retry(failing(1), { pausesMs: [1], mayPass, askedMs: () => 30, failed });
+    await retry(failing(1), { pausesMs: [1], isTransient, minPauseMs: () => 30, failed });
     expect(pauses).toEqual([30]);
   });
 
-  it('begins anew with the shortest pause after an attempt that was well under way', async () => {
+  it('begins again with the shortest pause after an attempt that worked for a while', async () => {
     const [pauses, stop] = [[] as number[], new AbortController()];
     const failed = (_: unknown, pauseMs = 0): void => {
       if (pauses.push(pauseMs) === 4) stop.abort();
@@ -51,7 +51,9 @@ describe('what fails for a while', () => {
       if (pauses.length === 2) succeeded();
       return fail();
     };
-    await expect(retry(attempt, { pausesMs: [1, 1, 1_000], mayPass, failed, signal: stop.signal })).rejects.toThrow();
+    await expect(
+      retry(attempt, { pausesMs: [1, 1, 1_000], isTransient, failed, signal: stop.signal }),
+    ).rejects.toThrow();
     expect(Math.max(...pauses)).toBeLessThanOrEqual(1);
   });
 
@@ -59,7 +61,7 @@ describe('what fails for a while', () => {
     const pauses: (number | undefined)[] = [];
     const failed = (_: unknown, pauseMs: number | undefined): void => void pauses.push(pauseMs);
     const from = performance.now();
-    const limits = { pausesMs: [1, 60_000], deadline: from + 1_000, mayPass, failed };
+    const limits = { pausesMs: [1, 60_000], deadline: from + 1_000, isTransient, failed };
     await expect(retry(fail, limits)).rejects.toThrow('away');
     expect(pauses).toEqual([expect.any(Number), undefined]);
     expect(performance.now() - from).toBeLessThan(1_000);
@@ -69,17 +71,17 @@ describe('what fails for a while', () => {
     const failed = (): never => {
       throw new Error('gives up');
     };
-    await expect(retry(fail, { pausesMs: [1], mayPass, failed })).rejects.toThrow('gives up');
+    await expect(retry(fail, { pausesMs: [1], isTransient, failed })).rejects.toThrow('gives up');
   });
 
   it('ends at once when the signal aborts, in an attempt and in a pause', async () => {
     const stop = new AbortController();
-    const ended = retry(fail, { pausesMs: [3_600_000], mayPass, signal: stop.signal });
+    const ended = retry(fail, { pausesMs: [3_600_000], isTransient, signal: stop.signal });
     setTimeout(() => stop.abort(), 10);
     await expect(ended).rejects.toThrow('abort');
-    await expect(retry(fail, { pausesMs: [1], mayPass, signal: AbortSignal.abort(new Error('stop')) })).rejects.toThrow(
-      'stop',
-    );
+    await expect(
+      retry(fail, { pausesMs: [1], isTransient, signal: AbortSignal.abort(new Error('stop')) }),
+    ).rejects.toThrow('stop');
   });
 });
 
@@ -89,6 +91,6 @@ it('another failure is not repeated', async () => {
     attempts += 1;
     throw new TypeError('a bug');
   };
-  await expect(retry(attempt, { pausesMs: [1], mayPass })).rejects.toThrow(TypeError);
+  await expect(retry(attempt, { pausesMs: [1], isTransient })).rejects.toThrow(TypeError);
   expect(attempts).toBe(1);
 });

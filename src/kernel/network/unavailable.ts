@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** A server gives no answer that counts, and may give one later. The message says why. */
+/** A server gives no usable answer now, and may give one later. The message says why. */
 export class Unavailable extends Error {
   override name = 'Unavailable';
 
@@ -13,11 +13,11 @@ export class Unavailable extends Error {
   }
 }
 
-/** Statuses that pass by themselves, beside all from 500 on. */
-const PASSING: readonly number[] = [408, 425, 429];
-export const isPassing = (status: number): boolean => status >= 500 || PASSING.includes(status);
+/** Statuses after which a later request may succeed, in addition to all from 500 on. */
+const TRANSIENT_STATUSES: readonly number[] = [408, 425, 429];
+export const isTransientStatus = (status: number): boolean => status >= 500 || TRANSIENT_STATUSES.includes(status);
 
-/** A server that names a longer wait is asked again after this one. */
+/** The longest Retry-After that is obeyed. */
 const MAX_RETRY_AFTER_MS = 3_600_000;
 
 /** Retry-After is a number of seconds, or a date. */
@@ -27,8 +27,8 @@ export function retryAfterMsOf({ 'retry-after': text }: IncomingHttpHeaders): nu
   return Number.isNaN(ms) ? 0 : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
-/** How `retry` repeats what rejects with Unavailable. */
+/** Options with which `retry` repeats an attempt that rejects with Unavailable. */
 export const UNTIL_AVAILABLE = {
-  mayPass: (error: unknown): boolean => error instanceof Unavailable,
-  askedMs: (error: unknown): number => (error instanceof Unavailable ? (error.answer?.retryAfterMs ?? 0) : 0),
+  isTransient: (error: unknown): boolean => error instanceof Unavailable,
+  minPauseMs: (error: unknown): number => (error instanceof Unavailable ? (error.answer?.retryAfterMs ?? 0) : 0),
 };

@@ -18,7 +18,7 @@ export function addAccountCommands(program: Command): void {
     .option('--admin-email <email>', `email address of its first admin (default: ${DEFAULT_ADMIN_EMAIL})`)
     .option('--same-name', 'create it even if there is an account of this name')
     .action(async (name: string, options: CreateOptions) => {
-      // The framework that it needs takes half a second to load, which no other command should wait for.
+      // Imported late, since most commands do not need the framework.
       const { runCreate } = await import('./create-account.js');
       await runCreate(name, options);
     });

@@ -15,7 +15,7 @@ export function addApiKeyCommands(program: Command): void {
     .option('--owner <id>', 'user or bot that owns the key (default: the oldest active admin of the oldest account)')
     .option('--description <text>', 'what the key is for', 'Made by the operator')
     .action(async (options: { owner?: string; description: string }) => {
-      // The framework that it needs takes half a second to load, which no other command should wait for.
+      // Imported late, since most commands do not need the framework.
       const { createApiKey } = await import('./create-api-key.js');
       await onDatabase(WRITES, async ({ pool }) => {
         const { token, ownerId } = await createApiKey(pool, options);

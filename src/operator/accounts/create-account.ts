@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { createAccount } from '../../api/access/accounts/create-account.js';
 import { DEFAULT_ADMIN_EMAIL } from '../../api/access/accounts/default-admin-email.js';
 import { isEmailAddress } from '../../api/access/accounts/email.js';
+import { createAccount } from '../../api/access/accounts/new-account.js';
 import { EventLog } from '../../event-log/index.js';
 import { IdSource } from '../../kernel/ids.js';
 import { UsageError } from '../../kernel/operator-error.js';

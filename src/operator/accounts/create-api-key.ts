@@ -31,5 +31,5 @@ async function findOwner(pool: Pool, id: string | undefined): Promise<Ref> {
   const [owner] = rows;
   if (owner !== undefined) return owner;
   if (id !== undefined) throw new UsageError(`there is no active user or bot '${id}'`);
-  throw new OperatorError('there is no active admin; start the service once, it creates the first account');
+  throw new OperatorError('there is no active admin; start the service once, and it creates the first account');
 }

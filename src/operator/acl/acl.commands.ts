@@ -16,7 +16,7 @@ export function addAclCommands(program: Command): void {
   const check = acl
     .command('check')
     .description(
-      'Tell whether rules permit a tunnel, and by which of them. The exit code is 0 if they do, and 1 if they do not',
+      'Tell whether rules permit a tunnel, and which rule does. The exit code is 0 if one does, and 1 if none does',
     )
     .usage('RULE... TARGET')
     .argument(
@@ -41,7 +41,7 @@ function checkAcl(rules: readonly string[], text: string): void {
   if (!permitted) throw new CheckFailed();
 }
 
-/** On a command line the rules have no name, and are counted from one. */
+/** Parses the rules. A message names a rule of the command line by its number, counted from 1. */
 function readRules(rules: readonly string[]): readonly string[] {
   try {
     return parseAcl(rules);

@@ -10,18 +10,18 @@ export function addAlarmsCommand(audit: Command): void {
   const alarms = audit
     .command('alarms')
     .description(
-      'List the open alarms: logs that are not the ones that were signed. Each line on stdout holds the account, what is lost (tail, checkpoints, events or tiles), when the alarm was raised, and what was found, separated by tabs',
+      'List the open alarms. An alarm says that a log is no longer the one that was signed. Each line on stdout holds the account, what is lost (tail, checkpoints, events or tiles), when the alarm was raised, and what was found, separated by tabs',
     )
-    .option('--all', 'also those that have ended, with the time and the reason at the end of the line')
+    .option('--all', 'also list the alarms that have ended, with the time and the reason at the end of the line')
     .action(({ all }: { all?: true }) => onDatabase(READS, (database) => printAlarms(database, all === true)));
   withExamples(alarms, 'audit alarms', 'audit alarms --all');
   const end = alarms
     .command('end')
     .description(
-      'End the open alarms of an account: all instances take its log as it is, and go on to sign it. A finding that lasts raises a new alarm, unless it is of a checkpoint or an event that you accept with this. Each ended alarm is a line on stdout. It runs as the owner of the tables',
+      'End the open alarms of an account: all instances take its log as it is, and sign it again. A changed event, or a checkpoint that a witness has shown, is accepted for good; another fault that is still there raises a new alarm. Each ended alarm is a line on stdout. The command runs as the owner of the tables',
     )
     .argument('<account>', 'the account')
-    .requiredOption('--reason <text>', 'why it may end, for those who look later: 1 to 255 bytes')
+    .requiredOption('--reason <text>', 'why the alarms may end, for people who read this later: 1 to 255 bytes')
     .action(runEnd);
   withExamples(end, "audit alarms end ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --reason 'restored from the backup of May 3'");
 }
@@ -61,8 +61,7 @@ const endOf = (database: MaintenanceDatabase, account: string, reason: string): 
   DedicatedConnections.use(database, async (connections) => {
     const client = await connections.openTransaction();
     const ended = await endAlarms(client, { accounts: [account] }, reason);
-    if (ended.length === 0)
-      throw new UsageError(`${account} has no open alarm; audit alarms lists those that are open`);
+    if (ended.length === 0) throw new UsageError(`${account} has no open alarm; audit alarms lists the open alarms`);
     await connections.commit(client);
     for (const { loss, what } of ended) print([account, loss, what].join('\t'));
     tell(`${ended.length} alarms ended; the instances sign this log again`);

@@ -10,7 +10,7 @@ import {
 } from '../../event-log/index.js';
 import { visibleLine } from '../print.js';
 
-/** A longer value is cut: a traffic policy may have 256 KiB. */
+/** Longer values are cut: a traffic policy may have 256 KiB. */
 const MAX_VALUE_CHARACTERS = 200;
 
 /** One event on a line: time, account and position, type, resource, and who made it. */

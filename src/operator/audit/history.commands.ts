@@ -56,7 +56,7 @@ interface FoundResource {
   readonly model: AnyReadModel;
 }
 
-/** Ids are unique over all accounts. The index of each account's log is searched. */
+/** Searches the log of every account. Ids are unique over all accounts. */
 async function findResource(pool: Pool, id: string): Promise<FoundResource> {
   const { rows } = await pool.query<{ account_id: string }>(
     `select h.account_id from log_heads h

@@ -10,7 +10,7 @@ interface Effects {
   readonly is_oldest: boolean;
 }
 
-/** Warns of what the import changes for other accounts: the account keeps its age, and the service prefers the older one. */
+/** Warns of effects on other accounts: an imported account keeps its age, and the service prefers older accounts. */
 export async function warnOfImported({ pool }: Pick<MaintenanceDatabase, 'pool'>, account: string): Promise<void> {
   const { rows } = await pool.query<Effects>(EFFECTS, [account]);
   const [row] = rows;
@@ -34,7 +34,10 @@ export async function warnOfImported({ pool }: Pick<MaintenanceDatabase, 'pool'>
   }
 }
 
-/** The API refuses what another account has, so only an import can share it. Ids grow with time. */
+/**
+ * The API refuses a key or hostport of another account, so only an import can make accounts share one. Ids grow with
+ * time.
+ */
 const EFFECTS = `
   with shared as (
     select fingerprint, bool_or(not exists (

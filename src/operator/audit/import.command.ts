@@ -8,7 +8,7 @@ import { printProof } from '../printed-proof.js';
 import { type Progress, progressOn } from '../progress.js';
 import { type CommandDatabase, CREATES, onDatabase } from '../run-on-database.js';
 import { Stopwatch } from '../stopwatch.js';
-import { checkpointKeys } from './checkpoint-keys.js';
+import { checkpointKeys } from '../checkpoint-keys.js';
 import { warnOfImported } from './import-warnings.js';
 import { openInput } from './input-file.js';
 import { linesOf } from './ndjson.js';
@@ -17,11 +17,11 @@ export function addImportCommand(audit: Command): void {
   const command = audit
     .command('import')
     .description(
-      'Write an exported log, or a backup of all logs, and the table rows that follow from it, into a database in which its accounts have no log; then check it as audit verify and projections prove do. After an interruption a backup may be imported again: the same file goes on after the last whole account',
+      'Import an exported log, or a backup, into a database where its accounts have no log, and make the table rows from it. Then check both as audit verify and projections prove do. After an interruption import the same backup again: it goes on after the last complete account',
     )
     .argument('<file>', 'a file that audit export wrote; - for stdin')
     .action(async (file: string) => {
-      // Before the database is opened: the operator hears of a mistyped name at once.
+      // Opened before the database, so that the operator hears of a mistyped name at once.
       const input = await openInput(file, 'audit export');
       await onDatabase(CREATES, (database) => runImport(database, input));
     });
@@ -37,10 +37,10 @@ async function runImport(database: CommandDatabase, input: Readable): Promise<vo
   if (account !== undefined) await warnOfImported(database, account);
   const { rows, differences } = await printProof(database, READ_MODELS, { account, keysOf: keys.of }, progress);
   if (differences > 0) {
-    console.error(`the database holds what the file holds, but is not in order: ${differences} faults and differences`);
+    console.error(`the file is imported, but the checks found ${differences} faults and differences`);
     throw new CheckFailed();
   }
-  console.error(`${rows} rows made of them, and proven`);
+  console.error(`${rows} rows made from these events, and proven`);
 }
 
 interface ImportedLogs {
@@ -51,7 +51,7 @@ interface ImportedLogs {
 async function importFrom(input: Readable, database: CommandDatabase, progress: Progress): Promise<ImportedLogs> {
   // A read that waits for the next line would not notice that the database connection was ended.
   addAbortSignal(database.interrupt, input);
-  // The reader of the lines gets the error. It may come before that reader listens, and would then end the process.
+  // The reader of the lines reports the error. Without this listener an error that comes earlier would end the process.
   input.on('error', () => undefined);
   const accounts = new Set<string>();
   let haveCheckpoints = false;
@@ -62,7 +62,7 @@ async function importFrom(input: Readable, database: CommandDatabase, progress: 
   };
   for await (const log of importLogs(database, READ_MODELS, linesOf(input), watcher)) {
     progress.done();
-    if (log.account === '' && log.wasHere) console.error('the records of no account are here already');
+    if (log.account === '' && log.wasHere) console.error('the records that belong to no account are here already');
     if (log.account === '') continue;
     accounts.add(log.account);
     haveCheckpoints ||= (log.signed ?? 0) > 0;

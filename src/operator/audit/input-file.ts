@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
-/** Opens the file that a command reads, which another command `writer` wrote; `-` is stdin. */
+/** Opens the input file of a command. `writer`: the command that writes such files. `-` means stdin. */
 export async function openInput(file: string, writer: string): Promise<Readable> {
   if (file === '-') return process.stdin;
   try {

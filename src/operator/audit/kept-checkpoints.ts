@@ -3,9 +3,9 @@ import { accountOf, type KeptCheckpoint, parseSignedCheckpoint } from '../../eve
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { tell } from '../print.js';
-import type { CheckpointKeys } from './checkpoint-keys.js';
+import type { CheckpointKeys } from '../checkpoint-keys.js';
 
-/** The checkpoints in files, in the order of their sizes. Throws UsageError for a file that holds none. */
+/** Reads the checkpoints in files, smallest first. Throws UsageError for a file that holds none. */
 export async function readKept(files: readonly string[], keys: CheckpointKeys): Promise<readonly KeptCheckpoint[]> {
   const kept = await Promise.all(files.map((file) => readOne(file, keys)));
   for (const { file, size, origin } of kept) {
@@ -20,7 +20,7 @@ async function readOne(file: string, keys: CheckpointKeys): Promise<KeptCheckpoi
   });
   const note = parseSignedCheckpoint(text);
   if (note === undefined) {
-    throw new UsageError(`${file} holds no checkpoint as GET /log/checkpoint answers it, or audit witness keeps it`);
+    throw new UsageError(`${file} holds no checkpoint as GET /log/checkpoint answers it or audit witness keeps it`);
   }
   const { checkpoint } = note;
   return { ...checkpoint, file, isSigned: keys.haveSigned(note, checkpoint, accountOf(checkpoint)) };

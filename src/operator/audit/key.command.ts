@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { keyText, newCheckpointKey } from '../../event-log/index.js';
+import { newKeyText } from '../../event-log/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';
@@ -11,12 +11,12 @@ export function addKeyCommand(audit: Command): void {
   const command = audit
     .command('key')
     .description(
-      'Print a new key for CHECKPOINT_KEY, which signs the checkpoints of the logs, or for a witness. It is secret. To change a key, add the new one to the end of its file, and start all instances again',
+      'Print a new secret key: for CHECKPOINT_KEY, which signs the checkpoints of the logs, or for a witness. To change a key, add the new one to the end of its file, and restart all instances',
     )
     .argument('<name>', 'name of this deployment, or of the witness, in checkpoints, such as tunnels.example.com')
     .action((name: string) => {
-      if (!NAME.test(name)) throw new UsageError('the name must be that of a host, with a path or without');
-      print(keyText(newCheckpointKey(name)));
+      if (!NAME.test(name)) throw new UsageError('the name must be a host name, with or without a path');
+      print(newKeyText(name));
     });
   withExamples(
     command,

@@ -6,9 +6,9 @@ import { LogPages, type RecordedEvent } from '../../event-log/index.js';
 type Heads = ReadonlyMap<string, number>;
 
 const POLL_INTERVAL_MS = 250;
-const WAY_OUT = 'Was the database restored, or did a failover lose changes? What follows takes their positions';
+const WAY_OUT = 'Was the database restored, or did a failover lose changes? New events take their positions';
 
-/** The newest events of all accounts, or of one, in the order of their times; and the heads of the logs at that moment. */
+/** The newest events of all accounts or of one, oldest first, and the heads of the logs at that moment. */
 export async function newestEvents(
   pool: Pool,
   count: number,
@@ -23,13 +23,13 @@ export async function newestEvents(
     const both = [...newest, ...events].sort(byTime);
     newest = both.slice(Math.max(0, both.length - count));
     const last = events.at(-1);
-    // The account with the newest event comes first, so the following ones have older events still.
+    // The accounts are sorted by their newest event, so the next ones have only older events.
     if (last !== undefined && !newest.includes(last)) break;
   }
   return { events: newest, heads };
 }
 
-/** The events that are appended after `heads`, also those of new accounts. Ends when the signal is aborted. */
+/** The events that are appended after `heads`, also in new accounts. Ends when the signal aborts. */
 export async function* followLogs(
   pool: Pool,
   heads: Heads,

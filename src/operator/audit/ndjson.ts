@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import { LogFileError } from '../../event-log/index.js';
 
-/** A request has a limit of a megabyte, and an event grows little over it. Each chunk of a line is searched from its beginning. */
+/** A longer line is an error: a request may have a megabyte, and its event is not much larger. */
 const MAX_LINE_CHARACTERS = 16 * 1024 * 1024;
 
 /**
- * The lines of a UTF-8 stream, in lists, since a generator takes some time for each value. The last line must have its line
- * feed too: else a cut file could pass for a whole one.
+ * The lines of a UTF-8 stream, in lists. The last line must end with a line feed too: else a cut file could pass for a
+ * whole one.
  */
 export async function* linesOf(input: Readable): AsyncGenerator<readonly string[]> {
   let rest = '';

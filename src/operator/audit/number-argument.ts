@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** The parser of an argument that is a whole number. `refusal` tells the operator what it must be. */
+/** Makes the parser of an argument that is a whole number. `refusal`: the sentence for any other argument. */
 export const wholeNumber =
   (min: number, max: number, refusal: string) =>
   (text: string): number => {

@@ -6,10 +6,10 @@ import { print } from '../print.js';
 import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
-import type { KeysOf } from './checkpoint-keys.js';
+import type { KeysOf } from '../checkpoint-keys.js';
 import { linesOf } from './ndjson.js';
 
-/** Checks the logs. Each fault is a line on stdout, the result a line on stderr. Resolves with the number of faults. */
+/** Checks the logs. Prints each fault on stdout and the result on stderr. Resolves with the number of faults. */
 export async function printVerification(
   database: MaintenanceDatabase,
   account: string | undefined,
@@ -29,7 +29,7 @@ export async function printVerification(
   return output.end(`${events} events of ${accounts} accounts`);
 }
 
-/** The same for the logs in a file, and what of them cannot be checked there. */
+/** Checks the logs in a file in the same way, and says what cannot be checked in a file. */
 export async function printFileVerification(
   input: Readable,
   keysOf: KeysOf,
@@ -48,9 +48,9 @@ export async function printFileVerification(
   return output.end(`${events} events of a file`);
 }
 
-const NOT_IN_FILE = 'a file has no triggers, rights and tiles: the check of these needs the database';
+const NOT_IN_FILE = 'a file has no triggers, rights and tiles: audit verify checks them in the database';
 const NOT_HELD =
-  'the log was held to no checkpoint: events that were edited and hashed anew, or cut off at the end, would not show. Give one with --checkpoint';
+  'the log was held to no checkpoint: this check does not notice events that were edited and hashed again, or cut off at the end. Give a checkpoint with --checkpoint';
 
 class Verification {
   readonly progress = progressOn(process.stderr);

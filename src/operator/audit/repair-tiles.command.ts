@@ -8,18 +8,18 @@ import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';
 import { onDatabase, WRITES } from '../run-on-database.js';
 import { appended } from './appended-option.js';
-import { checkpointKeys, type KeysOf } from './checkpoint-keys.js';
+import { checkpointKeys, type KeysOf } from '../checkpoint-keys.js';
 
 export function addRepairTilesCommand(audit: Command): void {
   const command = audit
     .command('repair-tiles')
     .description(
-      'Make the tiles of the logs anew from the hashes of their events, hold them to the signed checkpoints, and replace the stored ones that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. Where the tiles are in order then, it ends the alarm about them. It runs as the owner of the tables',
+      'Make the tiles of the logs again from the hashes of their events, check them against the signed checkpoints, and replace the stored tiles that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. If the tiles of a log are then in order, the command ends the alarm about them. It runs as the owner of the tables',
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'a public key of the checkpoints that is not in CHECKPOINT_KEY, as GET /log/key answered it for any account; or its file; may be repeated, oldest first',
+      'a public key that signed checkpoints and is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or a file that holds one; may be repeated, oldest first',
       appended,
       [],
     )
@@ -53,7 +53,8 @@ async function runRepair(database: MaintenanceDatabase, account: string | undefi
     },
   });
   for (const { account, what } of ended) tell(`the alarm of ${account} is ended: ${what}`);
-  const result = refused === 0 ? 'all make their checkpoints' : `${refused} logs do not make theirs; see audit verify`;
+  const result =
+    refused === 0 ? 'all match their checkpoints' : `${refused} logs do not match theirs; run audit verify`;
   console.error(`${made} tiles of ${logs} logs made anew: ${result}`);
   if (refused > 0) throw new CheckFailed();
 }

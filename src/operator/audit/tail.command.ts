@@ -14,7 +14,7 @@ export function addTailCommand(audit: Command): void {
     .command('tail')
     .description('Print the newest events, one on a line')
     .option('-f, --follow', 'go on with new events until interrupted; the exit code is then 0')
-    .option('-n, --lines <count>', 'how many', parseCount, 10)
+    .option('-n, --lines <count>', 'number of events', parseCount, 10)
     .option('--account <id>', 'only this account (default: all)')
     .action((options: TailOptions) => onDatabase(READS, (database) => tail(database, options)));
   withExamples(command, 'audit tail -n 20', 'audit tail -f --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');

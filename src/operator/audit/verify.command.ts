@@ -7,7 +7,7 @@ import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
 import { appended } from './appended-option.js';
-import { checkpointKeys } from './checkpoint-keys.js';
+import { checkpointKeys } from '../checkpoint-keys.js';
 import { openInput } from './input-file.js';
 import { readKept } from './kept-checkpoints.js';
 import { printFileVerification, printVerification } from './printed-verification.js';
@@ -16,12 +16,12 @@ export function addVerifyCommand(audit: Command): void {
   const command = audit
     .command('verify')
     .description(
-      'Check the logs: positions without gaps up to the head, every event and its hash, every stream, the signed checkpoints and every stored tile, and the triggers that refuse changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
+      'Check the logs: that positions have no gaps up to the head, every event and its hash, every stream, the signed checkpoints, every stored tile, and the triggers that refuse changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'a public key of the checkpoints that is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or that of a witness, which must have cosigned each --checkpoint; or its file; may be repeated, oldest first',
+      'a public key that signed checkpoints and is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or the key of a witness, which must have cosigned each --checkpoint, or a file that holds a key; may be repeated, oldest first',
       appended,
       [],
     )
@@ -31,7 +31,10 @@ export function addVerifyCommand(audit: Command): void {
       appended,
       [],
     )
-    .option('--file <export>', 'check this file, which audit export wrote, without database or service; - for stdin')
+    .option(
+      '--file <export>',
+      'check this file, which audit export wrote, without the database and the service; - for stdin',
+    )
     .action((options: VerifyOptions) =>
       options.file === undefined ? verifyDatabase(options) : verifyExport(options.file, options),
     );
@@ -50,7 +53,7 @@ interface VerifyOptions {
   readonly file?: string;
 }
 
-/** The files are read before the database is opened: the operator hears of a mistake at once. */
+/** Reads the files before it opens the database, so that the operator hears of a mistake at once. */
 async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Promise<void> {
   const keys = await checkpointKeys(key);
   const kept = await readKept(checkpoint, keys);
@@ -65,7 +68,7 @@ async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Prom
 }
 
 async function verifyExport(file: string, { account, key, checkpoint }: VerifyOptions): Promise<void> {
-  if (account !== undefined) throw new UsageError('--account is for a database: a file is checked whole');
+  if (account !== undefined) throw new UsageError('--account is for a database: a file is always checked as a whole');
   const keys = await checkpointKeys(key);
   keys.tellIfNone();
   const kept = await readKept(checkpoint, keys);

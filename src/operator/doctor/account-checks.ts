@@ -1,9 +1,9 @@
-import { findOldestAccount } from '../../api/access/accounts/create-account.js';
+import { findOldestAccount } from '../../api/access/accounts/first-account.js';
 import { bootstrapKeyOf, type Config } from '../../api/config/config.js';
 import { type Finding, ok, warning } from './finding.js';
 import { type Primary, rowOf } from './server-check.js';
 
-/** What the settings say about accounts, against those that exist. */
+/** Compares the settings about accounts with the accounts that exist. */
 
 export async function checkFirstKey({ client }: Primary, config: Config): Promise<readonly Finding[]> {
   const account = (await hasAccounts({ client })) ? await findOldestAccount(client) : undefined;
@@ -12,7 +12,7 @@ export async function checkFirstKey({ client }: Primary, config: Config): Promis
   const isSet = bootstrapKeyOf(config) !== undefined;
   if (!account.hasHadKey) {
     return isSet
-      ? [ok(`the first account has never had a key: the next start gives it that of ${setting}`)]
+      ? [ok(`the first account has never had a key: the next start gives it the key of ${setting}`)]
       : [
           warning(
             'the first account has never had a key: run api-keys create, or set BOOTSTRAP_API_KEY and start again',
@@ -34,19 +34,19 @@ export async function checkGateways({ client }: Primary, { gatewayTokens }: Conf
   if (lost.length === 0) return [ok(`tokens: ${counts}`)];
   return lost.map(({ name, accountId }) =>
     warning(
-      `the account ${accountId} of the gateway ${name} does not exist, so it knows no key: correct GATEWAY_TOKENS`,
+      `the account ${accountId} of the gateway ${name} does not exist, so this gateway lets in no key: correct GATEWAY_TOKENS`,
     ),
   );
 }
 
-/** What several accounts have had since before it could belong to one alone. */
+/** Hostports and keys that several accounts have, from the time before each could belong to only one account. */
 export async function checkClaims({ client }: Primary): Promise<readonly Finding[]> {
   if (!(await hasTable(client, 'claims'))) return [];
   const { rows } = await client.query<SharedClaim>(SHARED_CLAIMS, [MAX_NAMED]);
   const [first] = rows;
   if (first === undefined) return [ok('no two accounts have a hostport or a key in common')];
   const left = Number(first.total) - rows.length;
-  const more = left === 0 ? [] : [warning(`so do accounts with ${left} more hostports and keys`)];
+  const more = left === 0 ? [] : [warning(`accounts share ${left} more hostports and keys`)];
   return [...rows.map(({ value, accounts }) => warning(sharedClaim(value, accounts))), ...more];
 }
 
@@ -66,7 +66,7 @@ function sharedClaim(value: string, accounts: readonly string[]): string {
   const names = `${accounts.slice(0, 3).join(', ')}${accounts.length > 3 ? ' and others' : ''}`;
   return kind === 'hostport'
     ? `${accounts.length} accounts have edges that list ${text} (${names}): the edge that listed it first serves it. Remove it from the edges of all but one account`
-    : `${accounts.length} accounts have credentials with the key ${text} (${names}): delete those of all but one account`;
+    : `${accounts.length} accounts have credentials with the key ${text} (${names}): delete the credentials of all but one account`;
 }
 
 async function accountsAmong(client: Primary['client'], gateways: Config['gatewayTokens']): Promise<Set<unknown>> {

@@ -1,11 +1,11 @@
 import type { Config } from '../../api/config/config.js';
 import type { KeyHistory } from '../../event-log/index.js';
-import { ownKeys } from '../audit/checkpoint-keys.js';
+import { ownKeys } from '../checkpoint-keys.js';
 import { hasTable } from './account-checks.js';
 import { type Finding, ok, wrong } from './finding.js';
 import { type Primary, rowOf } from './server-check.js';
 
-/** Whether the keys are those of the checkpoints that are there. */
+/** Whether the newest checkpoint of each log is signed with a known key. */
 export async function checkCheckpoints({ client, isEmbedded }: Primary, config: Config): Promise<readonly Finding[]> {
   const keys = await ownKeys(config);
   if (keys === undefined) {
@@ -16,7 +16,7 @@ export async function checkCheckpoints({ client, isEmbedded }: Primary, config: 
   return [known, ...((await hasTable(client, 'log_checkpoints')) ? await unsignedLogs(client, keys) : [])];
 }
 
-/** Each takes a signature to be checked. */
+/** The most logs whose newest checkpoint is checked. */
 const MAX_LOGS = 1_000;
 const NEWEST = `select h.account_id as account, last.size, last.note from log_heads h cross join lateral (
     select size, note from log_checkpoints c where c.account_id = h.account_id order by c.size desc limit 1) last
@@ -33,7 +33,7 @@ async function unsignedLogs(client: Primary['client'], keys: KeyHistory): Promis
     name === undefined
       ? ['has a wrong signature', 'run audit verify']
       : [`is signed by the key ${name}, which is not known`, 'add this key to CHECKPOINT_KEY, before the others'];
-  const more = others.length === 1 ? '' : `; so it is with ${others.length - 1} more logs`;
+  const more = others.length === 1 ? '' : `; the same is true for ${others.length - 1} more logs`;
   return [
     wrong(
       `the newest checkpoint of ${account}, of ${size} events, ${what}, so this log is not signed: ${wayOut}${more}`,
@@ -50,7 +50,7 @@ export async function checkAlarms({ client }: Primary): Promise<readonly Finding
   if (logs === 0) return [ok('none is open')];
   return [
     wrong(
-      `open in ${logs} of the logs, which are not signed: audit alarms lists them (docs/evidence.md, After a loss)`,
+      `open in ${logs} logs, which are not signed until the alarms end: audit alarms lists them (docs/evidence.md, After a loss)`,
     ),
   ];
 }

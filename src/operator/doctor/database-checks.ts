@@ -3,18 +3,13 @@ import { BlockList, Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Config } from '../../api/config/config.js';
 import {
-  appliedMigrations,
-  describeBefore,
   describeLack,
   describeRights,
   KNOWN_MIGRATIONS,
-  MIN_POSTGRES_VERSION,
-  missingRights,
-  newerOf,
-  ofBefore,
-  pendingOf,
+  readMigrations,
   readRoleDefaults,
-  SUITABILITY,
+  readSchemaState,
+  readSuitability,
 } from '../../database/index.js';
 import { guardFaults } from '../../event-log/index.js';
 import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
@@ -25,7 +20,7 @@ import { type Primary, rowOf } from './server-check.js';
 
 type DatabaseCheck = (primary: Primary, config: Config) => Promise<readonly Finding[]>;
 
-/** By the name that stands in the line. Each only reads. */
+/** The checks of the database, by their names in the output. They only read. */
 export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   version: checkVersion,
   migrations: checkMigrations,
@@ -45,8 +40,8 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
 };
 
 async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
-  const { version, encoding } = await rowOf<{ version: number; encoding: string }>(client, SUITABILITY);
-  if (version < MIN_POSTGRES_VERSION) return [wrong('the server is older than PostgreSQL 14: upgrade it')];
+  const { isTooOld, encoding } = await readSuitability(client);
+  if (isTooOld) return [wrong('the server is older than PostgreSQL 14: upgrade it')];
   if (encoding === 'UTF8') return [ok('PostgreSQL 14 or newer, encoding UTF8')];
   return [
     wrong(`the encoding of the database is ${encoding}: make one with encoding 'UTF8', and restore a backup there`),
@@ -54,9 +49,8 @@ async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
 }
 
 async function checkMigrations({ client }: Primary): Promise<readonly Finding[]> {
-  const applied = await appliedMigrations(client);
-  const [newer, old, pending] = [newerOf(applied), ofBefore(applied), pendingOf(applied)];
-  if (old !== undefined) return [wrong(describeBefore(old))];
+  const { applied, pending, newer, refusal } = await readMigrations(client);
+  if (refusal !== undefined) return [wrong(refusal)];
   if (newer !== undefined) {
     return [warning(`a newer version has migrated the database (${newer}): upgrade this instance too`)];
   }
@@ -70,21 +64,19 @@ async function checkMigrations({ client }: Primary): Promise<readonly Finding[]>
 const GRANT = 'run tunnel-access migrate with MIGRATION_DATABASE_URL (docs/database.md)';
 
 async function checkRights({ client }: Primary, { migrationDatabaseUrl }: Config): Promise<readonly Finding[]> {
-  const { role, schema, migrates } = await rowOf<{ role: string; schema: string; migrates: boolean }>(
-    client,
-    `select current_user as role, s as schema, has_schema_privilege(s, 'CREATE') as migrates
-     from coalesce(current_schema(), 'public') s`,
-  );
-  const missing = await missingRights(client, role, schema);
+  const { role, pending, missing } = await readSchemaState(client);
   if (missing.length > 0) return [wrong(`the role ${role} lacks ${describeRights(missing)}: ${GRANT}`)];
-  const isPending = pendingOf(await appliedMigrations(client)).length > 0;
-  if (isPending && !migrates && migrationDatabaseUrl === undefined) {
+  const { mayMigrate } = await rowOf<{ mayMigrate: boolean }>(
+    client,
+    `select has_schema_privilege(coalesce(current_schema(), 'public'), 'CREATE') as "mayMigrate"`,
+  );
+  if (pending.length > 0 && !mayMigrate && migrationDatabaseUrl === undefined) {
     return [wrong(`migrations are pending, and the role ${role} may not run them: ${GRANT}`)];
   }
   return [ok(`the role ${role} has all that it needs`)];
 }
 
-/** Whether more than triggers keep the role from changing the past. A superuser has every right. */
+/** Whether the role has no right to change events, so that not only triggers refuse it. A superuser has every right. */
 async function checkHistory({ client, isEmbedded }: Primary): Promise<readonly Finding[]> {
   const { role, changes } = await rowOf<{ role: string; changes: boolean | null }>(
     client,
@@ -115,7 +107,7 @@ async function checkEncryption({ client }: Primary): Promise<readonly Finding[]>
   return [warning(`the connection to ${remoteAddress} has no TLS: add ?sslmode=verify-full to DATABASE_URL`)];
 }
 
-/** For the long work of an instance, such as a proof. */
+/** Further connections of an instance, for long work such as a proof. */
 const FURTHER_CONNECTIONS = 4;
 
 async function checkConnections({ client }: Primary, config: Config): Promise<readonly Finding[]> {
@@ -134,7 +126,7 @@ async function checkConnections({ client }: Primary, config: Config): Promise<re
 async function checkPlans({ client }: Primary): Promise<readonly Finding[]> {
   const defaults = await readRoleDefaults(client);
   const { role, lacking, areSet, maySet } = defaults;
-  if (lacking.length === 0) return [ok('connections have the settings by which statements take their indexes')];
+  if (lacking.length === 0) return [ok('connections have the settings that make statements use their indexes')];
   if (!areSet && maySet)
     return [warning(`the role ${role} lacks ${lacking.join(', ')}: the next start sets its defaults`)];
   return [warning(describeLack(defaults))];
@@ -155,7 +147,7 @@ async function checkClock({ client }: Primary): Promise<readonly Finding[]> {
 const MIN_FREE_BYTES = { ok: 2 ** 30, warning: 2 ** 27 };
 
 async function checkDisk({ client, isEmbedded }: Primary): Promise<readonly Finding[]> {
-  if (!isEmbedded) return [ok('how much is free is known to the server alone: watch it there')];
+  if (!isEmbedded) return [ok('only the server knows how much is free: watch it there')];
   const { folder } = await rowOf<{ folder: string }>(client, `select current_setting('data_directory') as folder`);
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;

@@ -15,20 +15,20 @@ export function addDoctorCommand(program: Command): void {
   const command = program
     .command('doctor')
     .description(
-      'Check the settings, the database, the issuer and the port, with or without a running instance. Each line on stdout is ok, warning or wrong, and tells the way out; it changes nothing, and shows no secret. Ends with 1 if something is wrong',
+      'Check the settings, the database, the issuer and the port, with or without a running instance. Each line on stdout begins with ok, warning or wrong, and says what to do. The command changes nothing, and shows no secret. The exit code is 1 if something is wrong',
     )
     .action(runDoctor);
   withExamples(command, 'doctor');
 }
 
-/** The settings that tell where the database is. */
+/** The settings that say where the database is. */
 const PLACES = ['DATABASE_URL', 'DATA_DIR'];
 
 async function runDoctor(): Promise<void> {
   const report = new Report();
   const { findings, config, broken } = checkSettings(process.env);
   report.add('settings', findings);
-  // Else it would look at another database than the service does.
+  // Without these settings it would check another database than the one of the service.
   if (!broken.some((name) => PLACES.includes(name))) await checkDatabase(report, config);
   await report.run('issuer', () => checkIssuer(config));
   await report.run('port', () => checkPorts(config));
@@ -50,7 +50,7 @@ async function checkDatabase(report: Report, config: Config): Promise<void> {
   }
 }
 
-/** Prints each finding when it is known, so a slow check shows which one it is. */
+/** Prints each finding as soon as it is known, so that a user sees which check is slow. */
 class Report {
   hasWrong = false;
 
@@ -61,7 +61,7 @@ class Report {
     }
   }
 
-  /** A check that fails is a finding too, and the next one goes on. */
+  /** Runs a check. If the check itself fails, that is a finding too. */
   async run<T>(check: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work();

@@ -7,7 +7,7 @@ import { type Finding, ok, wrong } from './finding.js';
 
 const TIMEOUT_MS = 3_000;
 
-/** Whether the issuer gives the keys that a token is checked with. */
+/** Whether the issuer publishes keys for the check of tokens. */
 export async function checkIssuer({ oidcIssuer: issuer }: Config): Promise<readonly Finding[]> {
   if (issuer === undefined) return [ok('OIDC_ISSUER is not set: API keys only')];
   try {
@@ -25,7 +25,9 @@ export async function checkIssuer({ oidcIssuer: issuer }: Config): Promise<reado
     return [ok(`${issuer} answers, and has ${count} ${count === 1 ? 'key' : 'keys'}`)];
   } catch (error) {
     return [
-      wrong(`${messageOf(error)}: its tokens are answered 503 until it answers; check OIDC_ISSUER and the network`),
+      wrong(
+        `${messageOf(error)}: requests with its tokens get 503 until it answers; check OIDC_ISSUER and the network`,
+      ),
     ];
   }
 }

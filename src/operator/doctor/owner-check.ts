@@ -4,14 +4,14 @@ import { parseDatabaseUrl } from '../../database/index.js';
 import { type Finding, ok, wrong } from './finding.js';
 import { connect, type Primary, rowOf } from './server-check.js';
 
-/** Where a connection leads. The start of a server is exact to the microsecond, so no two servers share it. */
+/** Where a connection leads. The start time tells servers apart, since it is exact to the microsecond. */
 interface Place {
   readonly database: string;
   readonly server_start: string;
   readonly role: string;
 }
 
-/** Whether the owner of the tables would find those of the service. Hosts may differ: one URL may lead through a pooler. */
+/** Whether both URLs lead to the same database. The hosts may differ, since one URL may lead through a pooler. */
 export async function checkOwner(primary: Primary, { migrationDatabaseUrl }: Config): Promise<readonly Finding[]> {
   if (migrationDatabaseUrl === undefined) return [];
   const owner = await connect(parseDatabaseUrl(migrationDatabaseUrl), 'MIGRATION_DATABASE_URL');

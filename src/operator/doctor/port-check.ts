@@ -7,7 +7,7 @@ import { type Finding, ok, warning, wrong } from './finding.js';
 
 const ANSWER_TIMEOUT_MS = 5_000;
 
-/** Whether the service could listen, or listens already, at each of its addresses. */
+/** Whether the service can listen, or already listens, at each of its addresses. */
 export async function checkPorts({ host, port, metricsAddress }: Config): Promise<readonly Finding[]> {
   const findings = await checkPort(host, port);
   return metricsAddress === undefined ? findings : [...findings, await checkMetricsPort(metricsAddress)];
@@ -64,7 +64,7 @@ async function askListener(url: string, place: string): Promise<Finding> {
   return warning(`an instance of the service listens on ${place}, and is not ready: ${ready?.msg ?? 'no answer'}`);
 }
 
-/** The text of an answer; empty if there is none. */
+/** The text of the answer; empty without an answer. */
 async function ask(url: string): Promise<string> {
   const answer = new HttpClient().exchange(new URL(url), {}, { maxMs: ANSWER_TIMEOUT_MS }, (one) => readAnswer(one));
   return answer.then(({ text }) => text).catch(() => '');

@@ -1,14 +1,11 @@
 import type { Client } from 'pg';
 import type { Config } from '../../api/config/config.js';
 import {
+  attachEmbedded,
   type DatabaseServer,
-  embeddedServer,
-  findRunningPostgres,
-  hasData,
   onlyRow,
   PrimaryClient,
   parseDatabaseUrl,
-  startEmbeddedPostgres,
   withAdvice,
 } from '../../database/index.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
@@ -16,7 +13,7 @@ import { type Finding, ok, warning, wrong } from './finding.js';
 const CONNECT_TIMEOUT_MS = 5_000;
 const QUERY_TIMEOUT_MS = 10_000;
 
-/** The primary, for the other checks. */
+/** A connection to the primary, for the other checks. */
 export interface Primary {
   readonly client: Client;
   readonly host: string;
@@ -25,23 +22,23 @@ export interface Primary {
 
 export interface FoundServer {
   readonly findings: readonly Finding[];
-  /** Undefined if there is none. */
+  /** Undefined if no primary was found. */
   readonly primary: Primary | undefined;
   close(): Promise<void>;
 }
 
-/** Finds the server as the service would, but makes no database and waits for none. */
+/** Finds the server as the service does, but makes no database and does not wait for one. */
 export async function findServer(config: Config): Promise<FoundServer> {
   const { databaseUrl, dataDir } = config;
   if (databaseUrl !== undefined) return connectTo(parseDatabaseUrl(databaseUrl), 'external');
-  const running = await findRunningPostgres(dataDir);
-  if (running !== undefined) return connectTo(embeddedServer(running), 'a running instance has started it');
-  if (!(await hasData(dataDir))) {
-    const text = `there is no database in DATA_DIR ${dataDir} yet: the first start makes it; if there should be one, set DATA_DIR or DATABASE_URL`;
+  const attached = await attachEmbedded({ dataDir, log: () => undefined });
+  if (attached === undefined) {
+    const text = `there is no database in DATA_DIR ${dataDir} yet: the first start makes it; if there should already be one, set DATA_DIR or DATABASE_URL`;
     return { findings: [warning(text)], primary: undefined, close: () => Promise.resolve() };
   }
-  const embedded = await startEmbeddedPostgres({ dataDir, log: () => undefined });
-  const found = await connectTo(embeddedServer(embedded), 'no instance runs; it was started for this check');
+  const { server, embedded } = attached;
+  if (embedded === undefined) return connectTo(server, 'a running instance has started it');
+  const found = await connectTo(server, 'no instance runs; it was started for this check');
   return { ...found, close: () => found.close().then(() => embedded.stop()) };
 }
 
@@ -55,7 +52,7 @@ async function connectTo(server: DatabaseServer, state: string): Promise<FoundSe
   return { findings: [ok(await describe(primary, state))], primary, close: () => client.end() };
 }
 
-/** A sentence if there is no connection to a primary. */
+/** A connection to the primary, or a sentence that says why there is none. */
 export async function connect(server: DatabaseServer, setting = 'DATABASE_URL'): Promise<Client | string> {
   const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, query_timeout: QUERY_TIMEOUT_MS };
   try {
@@ -65,7 +62,7 @@ export async function connect(server: DatabaseServer, setting = 'DATABASE_URL'):
   }
 }
 
-/** The row of a select without a table. */
+/** The row of a query with exactly one row. */
 export const rowOf = async <Row extends object>(client: Client, query: string): Promise<Row> =>
   onlyRow((await client.query<Row>(query)).rows);
 

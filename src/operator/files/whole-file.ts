@@ -6,15 +6,15 @@ import type { Writable } from 'node:stream';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
-/** Throws UsageError for a name that cannot become the name of the new file. */
+/** Throws UsageError if something other than a file has this name. */
 async function refuseOther(file: string): Promise<void> {
   const found = await lstat(file).catch(() => undefined);
   if (found?.isFile() === false) throw new UsageError(`${file} exists, and is not a file`);
 }
 
 /**
- * Writes a file that only its owner can read, in the place of the one that is there. It gets its name when its last byte is on the disk, so a file of this name is
- * complete; after a crash a `.partial-` file remains.
+ * Writes a file that only its owner can read, and replaces an existing one. The file gets its name when its last byte
+ * is on the disk, so a file of this name is complete. After a crash a `.partial-` file may remain.
  */
 export async function writeWholeFile<T>(file: string, write: (output: Writable) => Promise<T>): Promise<T> {
   const draft = `${file}.partial-${randomUUID().slice(0, 8)}`;
@@ -36,7 +36,7 @@ export async function writeWholeFile<T>(file: string, write: (output: Writable) 
   }
 }
 
-/** Else the new name could be lost with the machine's power. */
+/** Without this a power failure could lose the new name. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   await handle.sync().finally(() => handle.close());

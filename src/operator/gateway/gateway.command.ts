@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 
 const HELP = `
-SSH clients that log in with a key of a credential bind with ssh -R: an address
-of this machine, a domain or a label. The service is asked about each bind. A
-tunnel is closed within a second once its key has lost the right. Nothing else
-that SSH offers is served.
+An SSH client logs in with the key of a credential. With ssh -R it binds an
+address of this machine, a domain or labels. The gateway asks the service about
+each bind, and closes a tunnel within a second after its key has lost the right.
+It serves nothing else that SSH offers.
 
 Examples:
   $ tunnel-access gateway
@@ -19,8 +19,8 @@ The other variables are in docs/own-gateway.md. It needs no database.`;
 export function addGatewayCommand(program: Command): void {
   program
     .command('gateway')
-    .description('Run an SSH gateway: it lets in the keys of the service, and carries their tunnels')
+    .description('Run an SSH gateway, which lets in the keys that the service knows, and carries their tunnels')
     .addHelpText('after', HELP)
-    // Loaded late, since no other command needs SSH.
+    // Imported late, since no other command needs SSH.
     .action(async () => (await import('./run-gateway.js')).runGateway());
 }

@@ -3,13 +3,13 @@ import { ServiceLog } from '../../api/service-log/service-log.js';
 import { Gateway, type GatewaySettings } from '../../gateway/index.js';
 import { STOP_SIGNALS, UsageError } from '../../kernel/operator-error.js';
 
-/** Runs a gateway of its own until a signal stops it. */
+/** Runs a gateway until a signal stops it. */
 export async function runGateway(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const log = new ServiceLog();
   const config = readGatewayConfig(process.env);
   if (config.gatewayToken === '')
-    throw new UsageError('GATEWAY_TOKEN is not set: one of the GATEWAY_TOKENS of the service');
+    throw new UsageError('GATEWAY_TOKEN is not set: set it to one of the GATEWAY_TOKENS of the service');
   log.setLevel(config.logLevel);
   for (const problem of misspelledIn(process.env)) log.warn(problem, 'Settings');
   const stopped = new Promise<string>((resolve) => {
@@ -21,7 +21,7 @@ export async function runGateway(): Promise<void> {
   log.announce({}, 'stopped');
 }
 
-/** Starts a gateway, and says where it is. */
+/** Starts a gateway, and logs its address. */
 export async function startGateway(settings: GatewaySettings, log: ServiceLog): Promise<Gateway> {
   const gateway = new Gateway(settings, log);
   await gateway.start();

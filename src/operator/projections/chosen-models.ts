@@ -1,7 +1,7 @@
 import type { AnyReadModel } from '../../event-log/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
-/** The read model that the named table belongs to; all read models without a name. */
+/** The read model of the named table, or all read models if no table is named. */
 export function chosenModels(models: readonly AnyReadModel[], name: string | undefined): readonly AnyReadModel[] {
   if (name === undefined) return models;
   const chosen = models.filter(({ tables }) => tables.some((table) => table.name === name));

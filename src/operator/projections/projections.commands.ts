@@ -3,7 +3,7 @@ import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { type AnyReadModel, type Proof, type Repaired, repair } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
-import { checkpointKeys } from '../audit/checkpoint-keys.js';
+import { checkpointKeys } from '../checkpoint-keys.js';
 import { refuseUnknownAccount, refuseUnknownStream } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
@@ -17,7 +17,7 @@ import { chosenModels } from './chosen-models.js';
 export function addProjectionCommands(program: Command): void {
   const projections = program
     .command('projections')
-    .description('Compare the tables that GET and LIST answer from with the log, and make them what the log says');
+    .description('Compare the tables, from which GET and LIST answer, with the log, and correct them');
   withExamples(projections, 'projections prove', 'projections repair');
   addProveCommand(projections);
   addRepairCommand(projections);
@@ -31,7 +31,7 @@ function addProveCommand(projections: Command): void {
   const command = projections
     .command('prove')
     .description(
-      'Check the logs as audit verify does, and compare the tables with them, as of one moment. Each fault of a log is a line on stdout as audit verify prints it, and each difference one with the table, account, key, field, value in the table and value by the log, separated by tabs',
+      'Check the logs as audit verify does, and compare the tables with them, as of one moment. Each fault of a log is a line on stdout, as audit verify prints it. Each difference is a line with the table, account, key, field, value in the table and value by the log, separated by tabs',
     )
     .option(...ACCOUNT)
     .option(
@@ -60,12 +60,12 @@ function addProveCommand(projections: Command): void {
 
 function addRepairCommand(projections: Command): void {
   const command = repairCommand(projections.command('repair')).description(
-    'Compare the tables with the log as prove does, without its checks of the logs, and write each row that differs anew while the service runs. Each difference is a line on stdout as prove prints it. It may be interrupted and repeated at any time',
+    'Compare the tables with the log as prove does, but do not check the logs, and write each row that differs again while the service runs. Each difference is a line on stdout, as prove prints it. The command may be interrupted and repeated at any time',
   );
   withExamples(command, 'projections repair', 'projections repair --name ssh_credentials');
 }
 
-/** The name of the repair before 1.0. */
+/** The name of `repair` before 1.0. */
 function addRebuildCommand(projections: Command): void {
   const command = repairCommand(projections.command('rebuild', { hidden: true }))
     .description('The former name of projections repair')
@@ -124,8 +124,8 @@ async function runRepair(
 function repairSummary({ rows, events, differences, removed, written, longestHeldMs }: Repaired, took: string): string {
   const compared = `${rows} rows compared with ${events} events in ${took} s`;
   if (differences === 0) return `${compared}: they agree, and nothing was written`;
-  const mended = `${differences} differences, ${removed} rows removed and ${written} written`;
-  return `${compared}: ${mended}; no writer waited for longer than ${Math.ceil(longestHeldMs)} ms`;
+  const corrected = `${differences} differences, ${removed} rows removed and ${written} written`;
+  return `${compared}: ${corrected}; no writer waited for longer than ${Math.ceil(longestHeldMs)} ms`;
 }
 
 async function runProof(

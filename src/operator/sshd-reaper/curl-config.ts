@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs';
 import type { GatewayRoutes } from '../../gateway/index.js';
 import { UsageError } from '../../kernel/operator-error.js';
 
-/** Reads the curl config of the key command, so that the gateway has its token in one place. */
+/**
+ * Reads the URL and the token from the curl config of the key command, so that a gateway keeps its token in one file.
+ */
 export function readCurlConfig(file: string): GatewayRoutes {
   const text = readFileSync(file, 'utf8');
   const find = (pattern: RegExp): string | undefined => pattern.exec(text)?.[1];

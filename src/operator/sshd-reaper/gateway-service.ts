@@ -2,7 +2,7 @@ import { type GatewayRoutes, ServiceClient, type ServiceEvent } from '../../gate
 import { HttpClient } from '../../kernel/network/http-client.js';
 import type { KeyAnswer } from './log-lines.js';
 
-/** The routes of the service that the reaper uses. Every failure of the service is an error. */
+/** Calls the routes of the service that the reaper needs. Each method rejects if the service fails. */
 export class GatewayService {
   private readonly http = new HttpClient();
   private client: ServiceClient;
@@ -11,7 +11,7 @@ export class GatewayService {
     this.client = new ServiceClient(readRoutes(), this.http);
   }
 
-  /** The options of the lines that sshd would get for the key; undefined if it would not be let in. */
+  /** The options of the lines that sshd would get for the key now; undefined if it would refuse the key. */
   async optionsFor({ keyType, fingerprint }: KeyAnswer): Promise<string[] | undefined> {
     const text = await this.client.text(
       'GET',
@@ -23,13 +23,13 @@ export class GatewayService {
       .map((line) => line.slice(0, line.indexOf(' ')));
   }
 
-  /** The ids of those that have changed. */
+  /** The ids of the credentials that have changed. */
   async recheck(credentials: KeyAnswer['credentials']): Promise<ReadonlySet<string>> {
     const changed = credentials.length === 0 ? [] : await this.client.recheck(credentials);
     return new Set(changed.map(({ credential_id }) => credential_id));
   }
 
-  /** Resolves when the stream ends. Reads the routes again: the token may be another one now. */
+  /** Follows the changes. Resolves when the stream ends. Reads the config again, since the token may have changed. */
   async changes(signal: AbortSignal, tell: (event: ServiceEvent) => void): Promise<void> {
     this.client = new ServiceClient(this.readRoutes(), this.http);
     await this.client.changes('changes', signal, tell);

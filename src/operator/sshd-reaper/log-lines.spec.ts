@@ -24,7 +24,7 @@ describe('a line of syslog', () => {
     });
   });
 
-  it('that is none is no record', () => {
+  it('with another form is ignored', () => {
     expect(readSyslogLine('-- MARK --', NOW)).toBeUndefined();
   });
 

@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../kernel/json-object.js';
 
-/** A line of the system's log. */
+/** A line of the system log. */
 export interface LogRecord {
-  /** Milliseconds since 1970; undefined for a line that was read as it was written. */
+  /** Milliseconds since 1970; undefined for a line that was read right after it was written. */
   readonly at: number | undefined;
   readonly program: string;
   /** The process that wrote it. */
@@ -20,7 +20,7 @@ export interface KeyAnswer {
   readonly keyType: string;
   /** The credentials of the key, each with its version. */
   readonly credentials: readonly { readonly credential_id: string; readonly version: number }[];
-  /** The options of each line of the answer; undefined if the log does not have all of them. */
+  /** The options of each line of the answer; undefined if the log line was cut. */
   readonly options: readonly string[] | undefined;
 }
 
@@ -34,19 +34,22 @@ export interface AcceptedKey {
   readonly source: string;
 }
 
-/** Identifier of the key command's lines. */
+/** The identifier of log lines of the key command. */
 export const KEY_COMMAND = 'tunnel-gateway-keys';
-/** OpenSSH 9.8 and later serve each connection with a program of its own. */
+/** The identifiers of sshd. Since OpenSSH 9.8 a separate program serves each connection. */
 export const SSHD: readonly string[] = ['sshd', 'sshd-session'];
 
 const SYSLOG_LINE =
   /^(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)|[A-Z][a-z]{2} [ \d]\d [\d:]{8}) \S+ ([\w.-]+)(?:\[(\d+)\])?: (.*)$/;
 const ANSWER = /^(SHA256:[A-Za-z0-9+/]{43}) ((?:[\w-]+@\d+,)*[\w-]+@\d+) (\d+) ([a-z0-9@.-]+)((?: \S+)*)$/;
 const ACCEPTED = /^Accepted publickey for \S+ from (\S+) port \d+ ssh2: \S+ (SHA256:[A-Za-z0-9+/]{43})$/;
-/** Ends the options: syslog cuts a long line, and half of the options would stand for fewer rights. */
+/** The last word of a complete line. Syslog cuts long lines, and some of the options would stand for other rights. */
 const COMPLETE = '.';
 
-/** A line of `journalctl --output=json`. The journal knows the process and the user of a line, whatever the line says. */
+/**
+ * Reads a line of `journalctl --output=json`. The process and the user come from the journal, so no program can forge
+ * them.
+ */
 export function readJournalLine(line: string): LogRecord | undefined {
   const fields: unknown = JSON.parse(line);
   if (!isJsonObject(fields)) return undefined;
@@ -57,7 +60,7 @@ export function readJournalLine(line: string): LogRecord | undefined {
   return { at: Number(time) / 1000, program, pid: Number(pid), message };
 }
 
-/** A line of a file of syslog. `now` tells the year of a line without one. */
+/** Reads a line of a syslog file. `now` gives the year for a line without one. */
 export function readSyslogLine(line: string, now: number): LogRecord | undefined {
   const [, time = '', program = '', pid, message = ''] = SYSLOG_LINE.exec(line) ?? [];
   if (program === '') return undefined;

@@ -12,8 +12,8 @@ const JOURNALCTL = [
 ];
 
 /**
- * The lines of the system's log, old ones first, and then new ones as they are written: those of the journal since the
- * boot, or those of a file, also after it was rotated. Throws OperatorError if they end.
+ * The lines of the system log, first old ones, then new ones as they are written. They come from the journal since the
+ * boot, or from a file, which may be rotated. Throws OperatorError if they end.
  */
 export async function* readLog(file: string | undefined, signal: AbortSignal): AsyncGenerator<LogRecord> {
   const startedAt = Date.now();
@@ -33,6 +33,6 @@ export async function* readLog(file: string | undefined, signal: AbortSignal): A
   const error = await failure;
   if (signal.aborted) return;
   throw new OperatorError(
-    `${program} has ended${error === undefined ? '' : `: ${error.message}`}; without the log no login is known`,
+    `${program} has ended${error === undefined ? '' : `: ${error.message}`}; without the log the reaper knows of no login`,
   );
 }

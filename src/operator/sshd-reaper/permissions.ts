@@ -1,12 +1,12 @@
 import { compileNetworks, contains, parseSource } from '../../rules/index.js';
 
-/** What an options field of authorized_keys permits: every bind, or those of the list. */
+/** The binds that an options field of authorized_keys permits. */
 type Permissions = 'everything' | readonly string[];
 
 /**
- * Whether a client from this address still has every right that it logged in with. `then` are the options of the lines
- * that its sshd got, `now` those of the lines that the service answers now. A login uses the first line that admits its
- * address. False if the lines of then are not known.
+ * Whether a client from this address still has every right that it had at its login; false if the lines of then are not
+ * known. `then` and `now`: the options of the lines that sshd got at the login, and would get now. sshd uses the first
+ * line that admits the address.
  */
 export function keepsRights(then: readonly string[] | undefined, now: readonly string[], source: string): boolean {
   const [had, has] = [then ?? [], now].map((lines) => lines.find((options) => admits(options, source)));
@@ -24,7 +24,7 @@ function admits(options: string, source: string): boolean {
 function permissionsOf(options: string): Permissions {
   const listens = [...options.matchAll(/permitlisten="([^"]*)"/g)].map(([, listen = '']) => listen);
   if (!/(?:^|,)port-forwarding(?:,|$)/.test(options)) return [];
-  // sshd permits every bind if none is listed.
+  // sshd permits every bind if the options list none.
   return listens.length === 0 ? 'everything' : listens;
 }
 
@@ -35,7 +35,7 @@ function covers(has: Permissions, had: Permissions): boolean {
   return had.every((listen) => listed.has(listen) || has.some((pattern) => includes(pattern, listen)));
 }
 
-/** Whether sshd's pattern permits everything that another one permits. */
+/** Whether a pattern of sshd permits everything that the other one permits. */
 function includes(pattern: string, other: string): boolean {
   const [[host, port], [otherHost, otherPort]] = [split(pattern), split(other)];
   const isSameHost = host === otherHost || (host.startsWith('*.') && otherHost.endsWith(host.slice(1)));

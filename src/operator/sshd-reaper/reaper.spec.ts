@@ -124,7 +124,7 @@ describe('a session whose sshd got two answers', () => {
     await until(isEnded);
   });
 
-  it('is looked at again when the second one comes after the login', async () => {
+  it('is reviewed again when the second one comes after the login', async () => {
     [service.options, service.changed] = [NARROW, ['sshcr_2']];
     await startReaper([answered('sshcr_1@1', NARROW), accepted(), answered('sshcr_1@1,sshcr_2@1', WIDE)]);
     await until(isEnded);

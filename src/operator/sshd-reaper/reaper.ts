@@ -8,10 +8,12 @@ import { type Session, Sessions } from './sessions.js';
 
 const QUESTIONS_AT_ONCE = 8;
 
-/** Why a session is looked at: its credentials must be rechecked first, or the service told that they changed. */
+/**
+ * Why a session is reviewed. `recheck`: its credentials may have changed. `told`: the service said that they changed.
+ */
 type Reason = 'recheck' | 'told';
 
-/** Ends the sessions of stock sshd that lost a right: see docs/sshd-gateway.md. */
+/** Ends the sessions of a stock sshd that have lost a right: see docs/sshd-gateway.md. */
 export class Reaper implements Followed {
   private readonly sessions = new Sessions();
   private readonly queue = new Map<Session, Reason>();
@@ -34,12 +36,12 @@ export class Reaper implements Followed {
     for await (const record of log) {
       const login = readLogin(record);
       const session = login && this.sessions.take(login);
-      // A change between the key command's answer and this line was told before the session was known.
+      // The service may have told of a change after the key command's answer and before this line.
       if (session !== undefined) this.review([session], 'recheck').catch((error) => this.follower.fail(error));
     }
   }
 
-  /** What changed while there was no stream is found by a recheck of every session. */
+  /** Rechecks every session, since changes were missed while there was no stream. */
   async recheck(): Promise<void> {
     this.isFollowing = true;
     await this.review(this.sessions.live(), 'recheck');
@@ -56,13 +58,13 @@ export class Reaper implements Followed {
     this.print(`following changes; live sessions: ${this.sessions.live().length}`);
   }
 
-  /** Tells of the first failure only. */
+  /** Prints only the first failure. */
   lost(reason: unknown): void {
     if (!this.isLost) this.print(`reconnecting to the service: ${messageOf(reason)}`);
     [this.isFollowing, this.isLost] = [false, true];
   }
 
-  /** Without a stream nothing is reviewed: `recheck` will review all. Rejects if the service could not be asked. */
+  /** Reviews nothing without a stream, since `recheck` will review all. Rejects if the service could not be asked. */
   private async review(sessions: readonly Session[], reason: Reason): Promise<void> {
     for (const session of sessions) if (this.queue.get(session) !== 'told') this.queue.set(session, reason);
     if (!this.isFollowing || this.queue.size === 0) return;
@@ -102,7 +104,7 @@ export class Reaper implements Followed {
     await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, reviewNext));
   }
 
-  /** All sessions of one key. */
+  /** Ends the sessions of one key that have lost a right. */
   private async reviewKey(sessions: readonly Session[]): Promise<void> {
     const key = sessions[0]?.answers[0];
     if (key === undefined) return;

@@ -8,7 +8,7 @@ import type { AcceptedKey, KeyAnswer } from './log-lines.js';
 import { endSshd, findSshd } from './processes.js';
 import { type Session, Sessions } from './sessions.js';
 
-/** Processes that are called sshd. */
+/** Processes with the name sshd. */
 let folder: string;
 let [first, second]: ChildProcess[] = [];
 beforeEach(async () => {
@@ -43,7 +43,7 @@ describe('a session', () => {
     expect(sessions.live()).toHaveLength(2);
   });
 
-  it('has every answer that its sshd got for its key, each once, and is to be looked at again when one comes late', () => {
+  it('has every answer that its sshd got for its key, each once, and is reviewed again when one comes late', () => {
     const sessions = new Sessions();
     const versionsOf = (session: Session | undefined) =>
       session?.answers.map(({ credentials }) => credentials.map(({ version }) => version));
@@ -57,14 +57,14 @@ describe('a session', () => {
     expect(sessions.live().map(versionsOf)).toEqual([[[1], [2], [3]]]);
   });
 
-  it('is none of an sshd that let the same key in by itself', () => {
+  it('does not exist if another sshd accepts the key than the one that asked about it', () => {
     const sessions = new Sessions();
     sessions.take(answerTo(first));
     expect(sessions.take(acceptedBy(second))).toBeUndefined();
     expect(sessions.live()).toEqual([]);
   });
 
-  it('is none of a process that started after the lines, or that is not sshd', () => {
+  it('does not exist for a process that started after the lines, or that is not sshd', () => {
     const sessions = new Sessions();
     const HOUR_MS = 3_600_000;
     for (const line of [answerTo(first, 1, Date.now() - HOUR_MS), acceptedBy(first, Date.now() - HOUR_MS)]) {

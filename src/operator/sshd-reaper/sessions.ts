@@ -1,18 +1,18 @@
 import type { AcceptedKey, KeyAnswer } from './log-lines.js';
 import { findSshd, type SshdProcess, startTimeOf } from './processes.js';
 
-/** A client that is logged in, with what sshd was told when it logged in. */
+/** A client that is logged in, with the key command's answers at its login. */
 export interface Session {
   readonly process: SshdProcess;
   readonly source: string;
-  /** One or more: sshd asks twice in a login and enforces the second, and the log may have them in any order. */
+  /** One or more: sshd asks twice at a login and enforces the second answer, but the log may have them in any order. */
   readonly answers: readonly KeyAnswer[];
 }
 
 /** What the log says about one process of sshd. */
 interface Login {
   readonly process: SshdProcess;
-  /** The distinct answers for each key. */
+  /** The distinct answers, by fingerprint. */
   readonly answers: Map<string, readonly KeyAnswer[]>;
   accepted?: AcceptedKey;
 }
@@ -21,12 +21,12 @@ interface Login {
 const TOLERANCE_MS = 2_000;
 const MIN_PRUNED = 200;
 
-/** The live sessions of the gateway: those whose key was let in by the process that had asked about it. */
+/** The live sessions of the gateway. A session is known once one sshd process has asked about a key and accepted it. */
 export class Sessions {
   private readonly logins = new Map<number, Login>();
   private pruneAt = MIN_PRUNED;
 
-  /** Returns the session that this line makes known, or that has one more answer by it. The log may have the lines of a login in any order. */
+  /** Returns the session, if this line makes it known or adds an answer. The lines of a login may come in any order. */
   take(line: KeyAnswer | AcceptedKey): Session | undefined {
     const login = this.loginOf(line);
     if (login === undefined) return undefined;
@@ -44,10 +44,10 @@ export class Sessions {
     return [...this.logins.values()].flatMap((login) => sessionOf(login) ?? []);
   }
 
-  /** Undefined if the process has ended, or if another one has its id now. */
+  /** Undefined if the process has ended, or another one now has its id. */
   private loginOf({ pid, at }: KeyAnswer | AcceptedKey): Login | undefined {
     const process = findSshd(pid);
-    // A line that was just written is of the process that is there now, whatever the clocks say.
+    // A line that was just written belongs to the process that exists now, whatever the clocks say.
     const isOlder = at !== undefined && process !== undefined && startTimeOf(process) > at + TOLERANCE_MS;
     if (process === undefined || isOlder) return undefined;
     const known = this.logins.get(pid);
@@ -70,6 +70,6 @@ function addAnswer({ answers }: Login, answer: KeyAnswer): void {
 }
 
 function sessionOf({ process, answers, accepted }: Login): Session | undefined {
-  const given = accepted && answers.get(accepted.fingerprint);
-  return accepted && given && { process, source: accepted.source, answers: given };
+  const answersForKey = accepted && answers.get(accepted.fingerprint);
+  return accepted && answersForKey && { process, source: accepted.source, answers: answersForKey };
 }

@@ -12,14 +12,14 @@ const HELP = `
 It runs as root on the gateway, beside the sshd of docs/sshd-gateway.md, and
 needs no database. The log says which session sshd let in by which credentials.
 The service says which credentials changed. A session ends if its key may bind
-less than at its login, or may not log in at all.
+less than at its login, or may no longer log in.
 
 Examples:
   $ tunnel-access sshd-reaper
   $ tunnel-access sshd-reaper --log /var/log/auth.log
 
 Environment:
-  none of the settings of the service`;
+  It reads none of the settings of the service.`;
 
 interface Options {
   readonly config: string;
@@ -29,9 +29,9 @@ interface Options {
 export function addSshdReaperCommand(program: Command): void {
   program
     .command('sshd-reaper')
-    .description('On a gateway with stock sshd: end the tunnels of keys that lost their right, within a second')
+    .description('On a gateway with stock sshd, end the tunnels of a key within a second after it lost its right')
     .option('--config <file>', 'curl config of the key command, with the URL of the service and the token', CONFIG)
-    .option('--log <file>', 'read this file of syslog (default: the systemd journal)')
+    .option('--log <file>', 'read this syslog file (default: the systemd journal)')
     .addHelpText('after', HELP)
     .action(reap);
 }

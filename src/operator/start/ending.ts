@@ -3,18 +3,18 @@ import type { ServiceLog } from '../../api/service-log/service-log.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { EXIT, exitOnUncaughtError, failureOf } from '../exit-codes.js';
 
-/** How a process of the service says why it ends. */
+/** Logs why a process of the service ends. */
 export class Ending {
   constructor(private readonly log: ServiceLog) {}
 
-  /** Node's own warnings and uncaught errors become lines of the log; by itself Node prints plain text. */
+  /** Turns Node's warnings and uncaught errors into log lines. Node itself would print plain text. */
   watch(): void {
     exitOnUncaughtError((error) => this.reportBug(error));
     process.removeAllListeners('warning');
     process.on('warning', ({ name, message }) => this.log.line('warn', { context: name }, redacted(message)));
   }
 
-  /** Ends the process: one sentence for the operator, or the stack of a bug. */
+  /** Logs a sentence for the operator, or the stack of a bug, and ends the process. */
   fail(reason: unknown): never {
     const { exitCode, error } = failureOf(reason);
     if (exitCode === EXIT.internal) this.reportBug(error);

@@ -3,15 +3,15 @@ import { ServiceLog } from '../../api/service-log/service-log.js';
 import { startupBanner, startupLines } from '../../api/startup-banner.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { Ending } from './ending.js';
-import { GatewayBeside } from './gateway-beside.js';
+import { InProcessGateway } from './in-process-gateway.js';
 import { closeWithin, type Instance, stopOnSignals } from './stopping.js';
 
-/** A slower start tells what it does. */
+/** After this time a start shows the log lines that it held back. */
 const MAX_HELD_MS = 8_000;
 
 /** Starts the service, which then runs until a signal stops it. A failed start ends the process. */
 export async function serve(withGateway = false): Promise<void> {
-  // A reader of the log that went away, or a closed terminal, must not end the service.
+  // If the reader of the log or the terminal goes away, the service goes on.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const log = new ServiceLog();
   const ending = new Ending(log);
@@ -20,23 +20,23 @@ export async function serve(withGateway = false): Promise<void> {
 }
 
 async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Promise<void> {
-  const beside = withGateway ? new GatewayBeside(process.env) : undefined;
+  const gateway = withGateway ? new InProcessGateway(process.env) : undefined;
   const given = readConfig(process.env);
-  const config = beside?.knownTo(given) ?? given;
+  const config = gateway?.withToken(given) ?? given;
   log.setLevel(config.logLevel);
   for (const problem of misspelledIn(process.env)) log.warn(problem, 'Settings');
-  // A first start says first what to do.
+  // The log lines wait, so that a first start first says what to do.
   log.hold();
   setTimeout(() => log.release(), MAX_HELD_MS).unref();
   const service = startService(config, log);
-  const starting = beside === undefined ? service : service.then((instance) => stoppedAfter(beside, instance));
+  const starting = gateway === undefined ? service : service.then((instance) => stoppedAfter(gateway, instance));
   const isStopping = stopOnSignals(starting, config, log, (error) => ending.fail(error));
   const instance = await starting;
-  // At once, since the key of a new account is told this once: the gateway may not start, and a signal may stop all of it.
-  if (log.isOnTerminal) console.log(startupBanner(instance, config, beside?.firstTunnel));
-  else for (const [fields, text] of startupLines(instance, config, beside?.firstTunnel)) log.announce(fields, text);
+  // Printed before the gateway starts, which may fail: the key of a new account is shown only here.
+  if (log.isOnTerminal) console.log(startupBanner(instance, config, gateway?.firstTunnel));
+  else for (const [fields, text] of startupLines(instance, config, gateway?.firstTunnel)) log.announce(fields, text);
   log.release();
-  await beside?.start(instance.url, log);
+  await gateway?.start(instance.url, log);
   void instance.database.embedded?.exited.then((code) => {
     if (isStopping()) return;
     ending.fail(
@@ -46,10 +46,10 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
 }
 
 /** The gateway ends first, since its tunnels need the service. */
-const stoppedAfter = (beside: GatewayBeside, instance: Instance): Instance => ({
+const stoppedAfter = (gateway: InProcessGateway, instance: Instance): Instance => ({
   ...instance,
   close: async () => {
-    await beside.stop();
+    await gateway.stop();
     return instance.close();
   },
 });

@@ -5,10 +5,10 @@ import { withExamples } from '../help.js';
 export function asStart(command: Command): Command {
   command
     .description(
-      'Start the service. It takes its settings from environment variables: docs/settings.md has all of them. A DATA_DIR without a database gets one',
+      'Start the service. It reads its settings from environment variables: docs/settings.md has all of them. If DATA_DIR has no database, the start makes one',
     )
     .option('--with-gateway', 'run an SSH gateway in the same process: docs/own-gateway.md')
-    // Loaded late, since no other command needs the service.
+    // Imported late, since no other command needs the whole service.
     .action(async (options: { withGateway?: boolean }) => (await import('./serve.js')).serve(options.withGateway));
   return withExamples(command, 'start', 'start --with-gateway');
 }

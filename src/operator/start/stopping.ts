@@ -5,13 +5,14 @@ import { STOP_SIGNALS } from '../../kernel/operator-error.js';
 import { EXIT } from '../exit-codes.js';
 
 export interface Instance extends Started {
-  /** Finishes the requests in flight; resolves with the exit code. */
+  /** Finishes the requests in flight, and resolves with the exit code. */
   close(): Promise<number>;
 }
 
 /**
- * Stops on the first of STOP_SIGNALS; npm repeats the SIGINT that the terminal has already sent. A signal during the
- * start takes effect when it is complete: else an embedded server would be left behind. The result says whether it stops.
+ * Stops on the first of STOP_SIGNALS, and ignores further ones, since npm repeats the SIGINT of the terminal. A signal
+ * during the start takes effect when the start is complete, so that no embedded server is left behind. The returned
+ * function says whether a stop has begun.
  */
 export function stopOnSignals(
   starting: Promise<Instance>,
@@ -44,7 +45,7 @@ export function stopOnSignals(
   return () => isStopping;
 }
 
-/** Closes the server of this process, or ends the process when requests still run after `graceMs`. */
+/** Closes the server, or ends the process if requests still run after `graceMs`. */
 export async function closeWithin(
   graceMs: number,
   server: { close(): Promise<void> },

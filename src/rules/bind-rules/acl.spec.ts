@@ -222,7 +222,9 @@ describe('parseAcl', () => {
   });
 });
 
-/** The table of rules, checked rule by rule over texts in a small alphabet, without compiling and without shared code. */
+/**
+ * The table of rules, checked rule by rule over texts in a small alphabet, without compiling and without shared code.
+ */
 function naiveVerdict(acl: readonly string[], request: string): ReturnType<typeof permits> {
   if (acl.length === 0) return { permitted: true, matchedRule: null, ruleIndex: null };
   const ruleIndex = acl.findIndex((rule) => naivelyCovers(rule, request));

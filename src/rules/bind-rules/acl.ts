@@ -2,16 +2,16 @@ import { Problem } from '../../kernel/problem.js';
 import { type BindRule, type DomainRule, type LabelRule, parseBindRule } from './bind-rule.js';
 import type { BindTarget } from './bind-target.js';
 
-/** Of an ACL. */
+/** The most rules of an ACL. */
 export const MAX_RULES = 1000;
-/** Of all rules of an ACL together. */
+/** The most bytes of all rules of an ACL together. */
 export const MAX_ACL_BYTES = 65_536;
 
 /** Checks every rule and returns the rules as written, in order and with duplicates. Throws acl_rule_invalid. */
 export function parseAcl(acl: readonly unknown[]): readonly string[] {
   refuseTooManyRules(acl);
   acl.forEach(parseBindRule);
-  return rulesOf(acl);
+  return rulesWithinLimit(acl);
 }
 
 /** Throws Problem for an ACL of more than MAX_RULES rules. */
@@ -20,8 +20,8 @@ export function refuseTooManyRules(acl: readonly unknown[]): void {
   throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);
 }
 
-/** Of an ACL whose rules are all well-formed. Throws acl_rule_invalid if they are too long in all. */
-export function rulesOf(acl: readonly unknown[]): readonly string[] {
+/** Returns the rules of an ACL that are all well-formed. Throws acl_rule_invalid if they are too long together. */
+export function rulesWithinLimit(acl: readonly unknown[]): readonly string[] {
   const rules = acl.filter((rule) => typeof rule === 'string');
   const bytes = rules.reduce((sum, rule) => sum + Buffer.byteLength(rule), 0);
   if (bytes <= MAX_ACL_BYTES) return rules;
@@ -30,7 +30,7 @@ export function rulesOf(acl: readonly unknown[]): readonly string[] {
 
 /** The index of a rule in its ACL. If several rules match, the lowest index wins. */
 type RuleIndex = number;
-/** No rule. It is greater than any index, so `Math.min` takes it only if there is no other. */
+/** Stands for no rule. It is greater than any index, so `Math.min` takes it only if no rule matches. */
 const NONE: RuleIndex = 2 ** 30 - 1;
 
 /** The rules of one host, by their port. */
@@ -47,7 +47,7 @@ interface LabelRules {
   readonly byKeyAndValue: Map<string, Map<string, RuleIndex>>;
 }
 
-/** An ACL indexed for `permits`. Compiling parses every rule, so keep the result as long as the ACL stands. */
+/** An ACL that is indexed for `permits`. It must be compiled again when the ACL changes. */
 export interface CompiledAcl {
   readonly rules: readonly string[];
   everything: RuleIndex;
@@ -64,11 +64,14 @@ interface Verdict {
   readonly ruleIndex: number | null;
 }
 
-/** Takes an ACL that `parseAcl` accepted. Throws on any other: dropping a rule would change what the ACL permits. */
-export const compile = (acl: readonly string[]): CompiledAcl => compiled(acl, acl.map(parseBindRule));
+/**
+ * Compiles an ACL that `parseAcl` accepted. Throws on any other ACL, because dropping a rule would change what it
+ * permits.
+ */
+export const compile = (acl: readonly string[]): CompiledAcl => compileParsed(acl, acl.map(parseBindRule));
 
-/** `parsed`: the rules of the ACL, in its order. */
-export function compiled(acl: readonly string[], parsed: readonly BindRule[]): CompiledAcl {
+/** Compiles an ACL with its parsed rules, which are in the order of the ACL. */
+export function compileParsed(acl: readonly string[], parsed: readonly BindRule[]): CompiledAcl {
   const labels = { any: NONE, byKey: new Map(), byValue: new Map(), byKeyAndValue: new Map() };
   const made = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), labels };
   // From last to first, so that the first of equal rules overwrites the others.
@@ -98,8 +101,8 @@ function addLabelRule(labels: LabelRules, { key, value }: LabelRule, index: Rule
 }
 
 /**
- * Whether the ACL permits a tunnel to bind `target`. The cost grows with the labels of the name, not with the rules.
- * `matchedRule` is the first match in the ACL's order: a person who reads from the top finds the same line.
+ * Whether the ACL permits a tunnel to bind `target`. `matchedRule` is the first match in the ACL's order, so a person
+ * who reads the ACL from the top finds the same rule.
  */
 export function permits(compiled: CompiledAcl, target: BindTarget): Verdict {
   if (compiled.rules.length === 0) return { permitted: true, matchedRule: null, ruleIndex: null };
@@ -123,7 +126,10 @@ function firstForLabel(labels: LabelRules, key: string, value: string): RuleInde
   );
 }
 
-/** Looks up what follows each dot as a suffix. So only `*.a.b` and wider suffix rules cover a request for `*.a.b`. */
+/**
+ * Looks up what follows each dot as a suffix. A request for `*.a.b` is covered only by `*.a.b` and by wider suffix
+ * rules.
+ */
 function firstForHost({ exact, suffix }: CompiledAcl, host: string, port: number): RuleIndex {
   let first = firstForPort(exact.get(host), port);
   for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
@@ -133,8 +139,8 @@ function firstForHost({ exact, suffix }: CompiledAcl, host: string, port: number
 }
 
 /**
- * A request without a port (a domain, or port 0 for a random one) needs a rule without a port. A rule with ports grants
- * addresses that the client must name, not the whole host, nor any port that the gateway picks.
+ * A request without a port (a domain, or port 0 for a random one) needs a rule without a port. A rule with a port
+ * grants only the ports that the client names: neither the whole host nor a port that the gateway chooses.
  */
 function firstForPort(rules: HostRules | undefined, port: number): RuleIndex {
   if (rules === undefined) return NONE;

@@ -3,7 +3,7 @@ import { canonicalHost, canonicalName, MAX_NAME_OCTETS, ParseError, parsePort, s
 
 /** The grammar of one rule of an ACL. acl.ts says what a rule permits. */
 
-/** A host in a rule or request: the host itself, or (`suffix`) every name under it. `host` never includes the `*.`. */
+/** A host in a rule or a request: the host itself, or every name under it (`suffix`). `host` is without the `*.`. */
 interface HostPattern {
   readonly pattern: 'exact' | 'suffix';
   /** Canonical; an IPv6 address is in brackets. */
@@ -26,13 +26,13 @@ export interface LabelRule {
 /** A rule as it was read: everything, a domain, or a label. */
 export type BindRule = { readonly kind: 'everything' } | DomainRule | LabelRule;
 
-/** Of one rule. */
+/** The most bytes of one rule. */
 export const MAX_RULE_BYTES = 512;
 const PREFIX = 'bind:';
 const WILDCARD = '*.';
 const URL_SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** Throws acl_rule_invalid; the message quotes the rule and names its index in the ACL. */
+/** Parses one rule of an ACL. Throws acl_rule_invalid with a message that quotes the rule and names its index. */
 export function parseBindRule(rule: unknown, index: number): BindRule {
   if (typeof rule !== 'string') {
     throw new Problem('acl_rule_invalid', `acl[${index}] must be a string such as 'bind:app.example.com'.`);
@@ -81,7 +81,7 @@ function readDomainRule(target: string): DomainRule {
   return { ...rule, port: port === '*' ? port : parsePort(port, 1) };
 }
 
-/** Reads a host, or `*.` before a name. Rules and requests share it, so both are compared in one spelling. */
+/** Reads a host, or a name after `*.`. Rules and requests both use it, so they have the same spelling of a host. */
 export function parseHostPattern(text: string): HostPattern {
   if (!text.startsWith(WILDCARD)) {
     if (text.includes('*')) throw new ParseError("'*' may stand alone or as a leading '*.' only");
@@ -96,7 +96,7 @@ export function parseHostPattern(text: string): HostPattern {
   return { pattern: 'suffix', host };
 }
 
-/** Labels are compared as written, so each character must be visible to a person and storable as UTF-8. */
+/** Refuses characters that a person cannot see or that UTF-8 cannot store, because labels are compared as written. */
 export function refuseUnprintable(text: string): void {
   if (!text.isWellFormed()) throw new ParseError('it is not well-formed Unicode');
   if (/\p{Cc}/u.test(text)) throw new ParseError('it holds a control character');

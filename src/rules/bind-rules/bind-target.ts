@@ -12,7 +12,7 @@ export type BindTarget =
   | { readonly kind: 'address'; readonly host: string; readonly port: number }
   | { readonly kind: 'label'; readonly key: string; readonly value: string };
 
-/** A rule is at most as long, so a longer target could not match any rule. */
+/** No rule is longer, so a longer target could not match. */
 const MAX_TARGET_BYTES = 512;
 const KINDS = ['domain', 'address', 'label'] as const;
 
@@ -54,7 +54,7 @@ function readAddress(address: string): BindTarget {
   });
 }
 
-/** A `*` in a requested label is literal: only a rule with `*` at that position covers it. */
+/** A `*` in a requested label is an ordinary character, and only a rule with `*` in that place covers it. */
 function readLabel(label: Readonly<Record<string, unknown>>): BindTarget {
   const [key, value] = [text(label, 'key'), text(label, 'value')];
   return inContext('label', `${key}=${value}`, () => {

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { canonicalHost } from '../host-name.js';
 
-/** An address as a number. An IPv4-mapped IPv6 address is its IPv4 address, as for sshd. */
+/** An address as a number. As in sshd, an IPv4-mapped IPv6 address is its IPv4 address. */
 export interface Address {
   readonly bits: 32 | 128;
   readonly value: bigint;
@@ -9,7 +9,10 @@ export interface Address {
 
 const MAPPED_PREFIX = 0xffffn;
 
-/** Undefined for any other text, and for an address with a zone, which names an interface of one machine. */
+/**
+ * Parses an address. Undefined for any other text, and for an address with a zone, because a zone means one machine
+ * only.
+ */
 export function parseAddress(text: string): Address | undefined {
   if (isIPv4(text)) return { bits: 32, value: valueOfIpv4(text) };
   if (!isIPv6(text) || text.includes('%')) return undefined;
@@ -30,8 +33,8 @@ function valueOfIpv6(text: string): bigint {
   return [...before, ...zeros, ...after].reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n);
 }
 
-/** The canonical spelling. */
-export function textOf({ bits, value }: Address): string {
+/** The canonical spelling of an address. */
+export function addressText({ bits, value }: Address): string {
   const digit = (shift: number, mask: bigint): bigint => (value >> BigInt(shift)) & mask;
   if (bits === 32) return [24, 16, 8, 0].map((shift) => digit(shift, 0xffn)).join('.');
   const groups = [112, 96, 80, 64, 48, 32, 16, 0].map((shift) => digit(shift, 0xffffn).toString(16));
@@ -39,8 +42,8 @@ export function textOf({ bits, value }: Address): string {
 }
 
 /**
- * Reads where a connection comes from: an address with or without a port, IPv6 in brackets if it has a port. Undefined
- * if it cannot be read, which no rule and no restriction permits.
+ * Parses the source of a connection: an address with or without a port, where IPv6 with a port has brackets. Undefined
+ * for any other text, which no rule and no restriction permits.
  */
 export function parseSource(text: string | undefined): Address | undefined {
   const [, ipv6, ipv4] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(text ?? '') ?? [];

@@ -8,24 +8,24 @@ export interface IpRule {
   readonly action: 'allow' | 'deny';
 }
 
-/** The addresses of one family in ranges, in ascending order. One rule, or none, decides about a whole range. */
+/** All addresses of one family, in ascending ranges. One rule, or none, decides about a whole range. */
 interface Ranges<Rule> {
   /** The first address of each range, which ends where the next one starts. */
   readonly starts: readonly bigint[];
   readonly rules: readonly (Rule | undefined)[];
 }
 
-/** The rules of one policy, for many look-ups. */
+/** The rules of one policy, prepared for `decidingRule`. */
 export type CompiledPolicy<Rule extends IpRule = IpRule> = Readonly<Record<Address['bits'], Ranges<Rule>>>;
 
-/** The addresses of a rule's network, from `start` up to and without `end`. */
+/** The addresses of a rule's network, from `start` up to `end`, which is not included. */
 interface Span<Rule> {
   readonly start: bigint;
   readonly end: bigint;
   readonly rule: Rule;
 }
 
-/** Takes the rules of a policy, the oldest first. A policy without rules matches no address. */
+/** Compiles the rules of a policy, which come oldest first. A policy without rules matches no address. */
 export function compilePolicy<Rule extends IpRule>(rules: readonly Rule[]): CompiledPolicy<Rule> {
   const spans: Record<Address['bits'], Span<Rule>[]> = { 32: [], 128: [] };
   for (const rule of rules) {
@@ -36,8 +36,8 @@ export function compilePolicy<Rule extends IpRule>(rules: readonly Rule[]): Comp
 }
 
 /**
- * The rule that decides about an address: a rule that denies before one that allows, then the smaller network, then the
- * older rule. Undefined if no rule matches.
+ * The rule that decides about an address. A rule that denies comes before a rule that allows, then the smaller network
+ * comes first, then the older rule. Undefined if no rule matches.
  */
 export function decidingRule<Rule extends IpRule>(
   policy: CompiledPolicy<Rule>,
@@ -53,7 +53,7 @@ export function decidingRule<Rule extends IpRule>(
   return rules[low - 1];
 }
 
-/** Two networks are disjoint, or one contains the other. So the networks around an address are a stack. */
+/** Two networks are disjoint, or one contains the other. So the networks that contain an address form a stack. */
 function rangesOf<Rule extends IpRule>(spans: readonly Span<Rule>[]): Ranges<Rule> {
   const starts: bigint[] = [];
   const rules: (Rule | undefined)[] = [];
@@ -64,7 +64,7 @@ function rangesOf<Rule extends IpRule>(spans: readonly Span<Rule>[]): Ranges<Rul
       rules.push(rule);
     }
   };
-  /** The networks around the current address, each with the rule that decides inside it. */
+  /** The networks that contain the current address, each with the rule that decides inside it. */
   const around: Span<Rule>[] = [];
   const leaveUpTo = (address: bigint): void => {
     for (let inner = around.at(-1); inner !== undefined && inner.end <= address; inner = around.at(-1)) {
@@ -82,10 +82,10 @@ function rangesOf<Rule extends IpRule>(spans: readonly Span<Rule>[]): Ranges<Rul
   return { starts, rules };
 }
 
-/** After every address of both families. */
+/** Greater than every address of both families. */
 const END = 1n << 128n;
 
-/** Of two rules with one network the younger comes first, so that the older one decides. */
+/** Of two rules with the same network the younger one comes first, so that the older one decides. */
 const outerFirst = <Rule>(spans: readonly Span<Rule>[]): readonly Span<Rule>[] =>
   spans.toReversed().sort((a, b) => compare(a.start, b.start) || compare(b.end, a.end));
 

@@ -7,7 +7,7 @@ export interface IpRestriction {
   readonly ip_policy_ids: readonly string[];
 }
 
-/** Why an edge lets an address in or not. */
+/** The reasons why an edge lets an address in or not. */
 export const IP_REASONS = [
   'allowed',
   'denied',
@@ -31,8 +31,9 @@ export interface IpDecision<Rule extends IpRule = IpRule> {
 }
 
 /**
- * The rules of all policies of an edge count together, as in the public API: an address needs a rule that allows it, and
- * must have none that denies it. A policy that does not exist may hold such a rule, so with one no address is let in.
+ * Decides over the rules of all policies of an edge together, as in the public API: a rule must allow the address, and
+ * no rule may deny it. If a policy does not exist, no address is let in, because the policy may have had a rule that
+ * denies.
  */
 export function decideSource<Rule extends IpRule>(
   restriction: IpRestriction | null,

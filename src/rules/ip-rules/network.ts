@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net';
 import { malformed, Problem, type ProblemName, quoted } from '../../kernel/problem.js';
-import { type Address, parseAddress, readCanonical, textOf } from './address.js';
+import { type Address, addressText, parseAddress, readCanonical } from './address.js';
 
 /** A network; `value` is the number of its prefix. */
 export interface Network extends Address {
@@ -11,9 +11,9 @@ export interface Network extends Address {
 const MAPPED_BITS = 96;
 
 /**
- * Checks a network or an address, and returns it in canonical form: `192.0.2.0/24`, `2001:db8::/32`, and `/32` or `/128`
- * for an address. A network of IPv4-mapped addresses is the IPv4 network. Throws Problem; `hostBits` names the refusal of
- * bits after the prefix.
+ * Checks a network or an address, and returns it in canonical form: `192.0.2.0/24`, `2001:db8::/32`, and `/32` or
+ * `/128` for an address. A network of IPv4-mapped addresses is the IPv4 network. Throws Problem; `hostBits` names the
+ * refusal of bits after the prefix.
  */
 export function parseCidr(text: unknown, field: string, hostBits: ProblemName = 'request_malformed'): string {
   if (typeof text !== 'string') throw malformed(`${field} must be a string.`);
@@ -31,13 +31,13 @@ export function parseCidr(text: unknown, field: string, hostBits: ProblemName = 
   return canonicalCidr(address, length, `${field} ${quoted(text)}`, hostBits);
 }
 
-/** Refuses bits after the prefix: their sender may mean the one address, or the whole network. */
+/** Refuses bits after the prefix, because their sender may mean the one address or the whole network. */
 function canonicalCidr(address: Address, length: number, described: string, problem: ProblemName): string {
   const hostBits = BigInt(address.bits - length);
   const network = { ...address, value: (address.value >> hostBits) << hostBits };
-  const canonical = `${textOf(network)}/${length}`;
+  const canonical = `${addressText(network)}/${length}`;
   if (network.value === address.value) return canonical;
-  const one = `${textOf(address)}/${address.bits}`;
+  const one = `${addressText(address)}/${address.bits}`;
   throw new Problem(
     problem,
     `${described} has bits after its prefix; send ${canonical} for the network, or ${one} for the address.`,
@@ -45,13 +45,13 @@ function canonicalCidr(address: Address, length: number, described: string, prob
 }
 
 /** All networks that contain an address, in canonical form, the largest first. */
-export const networksAround = ({ bits, value }: Address): string[] =>
+export const networksContaining = ({ bits, value }: Address): string[] =>
   Array.from({ length: bits + 1 }, (_, length) => {
     const hostBits = BigInt(bits - length);
-    return `${textOf({ bits, value: (value >> hostBits) << hostBits })}/${length}`;
+    return `${addressText({ bits, value: (value >> hostBits) << hostBits })}/${length}`;
   });
 
-/** Takes a network in canonical form. */
+/** Compiles a network in canonical form. */
 export function compileNetwork(cidr: string): Network {
   const slash = cidr.indexOf('/');
   const { bits, value } = readCanonical(cidr.slice(0, slash));

@@ -27,12 +27,18 @@ const READERS: Readonly<Record<KeyType, FieldReader>> = {
   'sk-ecdsa-sha2-nistp256@openssh.com': securityKey(ecdsa('nistp256')),
 };
 
-/** Enough for a domain name: tokens have no longer ones, and gateways have to read what is accepted here. */
+/**
+ * The length of the longest domain name. Security keys have no longer application, and gateways must read what is
+ * accepted.
+ */
 const MAX_APPLICATION_BYTES = 255;
 
 const isControl = (byte: number): boolean => byte < 0x20 || byte === 0x7f;
 
-/** A FIDO key ends with the application that it is bound to, usually `ssh:`. Without one a token would not sign. */
+/**
+ * A FIDO key ends with the application that it is bound to, usually `ssh:`. Without one the security key would not
+ * sign.
+ */
 function securityKey(key: FieldReader): FieldReader {
   return (fields) => {
     const bits = key(fields);
@@ -44,7 +50,7 @@ function securityKey(key: FieldReader): FieldReader {
   };
 }
 
-/** Type and size of the key in a wire form, after every check. */
+/** Checks the key in a wire form, and returns its type and size. */
 export function keyInBlob(blob: Buffer): { readonly type: KeyType; readonly bits: number } {
   const fields = new WireFields(blob);
   const type = keyTypeNamed(fields.next().toString('latin1'));

@@ -23,8 +23,8 @@ export function nistBits(curve: keyof typeof CURVES, point: Buffer): number {
 }
 
 /**
- * OpenSSL checks range and curve equation when it decodes a point. That is enough, since these curves have no small
- * subgroups; importing the point as a key would also multiply it by the curve's order, which takes 1 ms on P-521.
+ * OpenSSL checks the range and the equation of the curve when it decodes a point. This is enough, since these curves
+ * have no small subgroups.
  */
 function isOnCurve(point: Buffer, curve: string): boolean {
   try {
@@ -48,8 +48,8 @@ const LOW_ORDER_Y: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The size in bits of an Ed25519 key. It does not check that y belongs to a point of the curve: that costs more than
- * all other checks together, and a key off the curve verifies no signature, so nobody can log in with it.
+ * The size in bits of an Ed25519 key. It does not check that y belongs to a point of the curve, because a key off the
+ * curve verifies no signature, so nobody can log in with it.
  */
 export function ed25519Bits(point: Buffer): number {
   if (point.length !== ED25519_BYTES) {
@@ -63,7 +63,7 @@ export function ed25519Bits(point: Buffer): number {
   return 256;
 }
 
-/** y < 2^255 - 19. The same point with a y above the prime would have a second fingerprint. */
+/** Whether y < 2^255 - 19. A greater y would give the same point a second fingerprint. */
 function isBelowFieldPrime(y: Buffer): boolean {
   return (y[0] ?? 0) < 0xed || y[31] !== 0x7f || y.subarray(1, 31).some((byte) => byte !== 0xff);
 }

@@ -4,7 +4,7 @@ import { mpint, wireOf } from './public-key-wire.js';
 
 /** SubjectPublicKeyInfo (BEGIN PUBLIC KEY) or PKCS#1 RSAPublicKey (BEGIN RSA PUBLIC KEY). */
 type DerForm = 'spki' | 'pkcs1';
-/** What `ssh-keygen -m` calls them. */
+/** The names of these forms in `ssh-keygen -m`. */
 const FORM_NAMES: Readonly<Record<DerForm, string>> = { spki: 'PKCS8', pkcs1: 'PEM' };
 
 const UNCOMPRESSED = Buffer.of(4);

@@ -5,10 +5,10 @@ import { bitsOfMpint } from './public-key-wire.js';
 const MAX_RSA_BITS = 16_384;
 const MAX_EXPONENT_BITS = 32;
 const SMALLEST_EXPONENT = 3;
-/** OpenSSL's own check of a public key looks for factors up to here. */
+/** The check of a public key in OpenSSL looks for factors up to the same bound. */
 const FACTORS_BELOW = 752;
 const SMALL_PRIMES: readonly bigint[] = oddPrimesBelow(FACTORS_BELOW).map(BigInt);
-/** One division by it leaves a number whose divisions by the primes are cheap. */
+/** The modulus is divided by this product first, so that it is divided by the primes only as a small remainder. */
 const PRODUCT = SMALL_PRIMES.reduce((product, prime) => product * prime);
 
 /** The size in bits of an RSA key. Throws if its numbers show a weakness; the minimum size is the caller's policy. */
@@ -24,7 +24,9 @@ export function rsaBits({ exponent, modulus }: { exponent: Buffer; modulus: Buff
 
 const isEven = (field: Buffer): boolean => ((field.at(-1) ?? 0) & 1) === 0;
 
-/** An exponent above 32 bits slows every login down. With an even exponent or 1, either anyone or nobody can sign. */
+/**
+ * An exponent above 32 bits makes every login slow. With exponent 1 anyone can sign, and with an even one nobody can.
+ */
 function refuseWeakExponent(exponent: Buffer): void {
   const bits = bitsOfMpint(exponent);
   if (bits > MAX_EXPONENT_BITS) {

@@ -17,8 +17,8 @@ interface WireForm {
 
 /**
  * Every private key file has one of these marks. They are refused anywhere in the text, since a secret in a comment or
- * after the key would be stored and shown too. The first one covers PEM, OpenSSH, ssh.com and SSH 1; the last one is
- * `openssh-key-v1` in base64, for a file without its BEGIN line.
+ * after the key would also be stored and shown. The first mark covers PEM, OpenSSH, ssh.com and SSH 1, and the last one
+ * is `openssh-key-v1` in base64, for a file without its BEGIN line.
  */
 const PRIVATE_KEY_MARKS = [
   'PRIVATE KEY',
@@ -66,7 +66,7 @@ function wireFormOfLine(text: string): WireForm {
   const [type = '', base64, ...comment] = text.split(BLANKS);
   if (USER_AND_TYPE.test(type) && isKeyType(type.slice(type.indexOf(':') + 1))) {
     throw refusal(
-      'public_key has a user name before its type, as lists of clouds have; upload what follows the colon.',
+      'public_key has a user name before its type, as lists of cloud providers have; upload what follows the colon.',
     );
   }
   if (!isKeyType(type) && namesKeyType(text)) {
@@ -74,7 +74,7 @@ function wireFormOfLine(text: string): WireForm {
   }
   const declaredType = keyTypeNamed(type);
   if (base64 === undefined) throw refusal(`public_key ends after its type, ${declaredType}; the base64 is missing.`);
-  // Two keys without their line break: OpenSSH would read the second as a comment and lock its owner out.
+  // Two keys without a line break between them: OpenSSH would read the second as a comment and lock its owner out.
   const words = [base64, ...comment];
   if (words.some((word, i) => endsWithKeyType(word) && words[i + 1]?.startsWith('AAAA'))) throw severalKeys();
   return { declaredType, blob: strictBase64(base64) };
@@ -83,7 +83,9 @@ function wireFormOfLine(text: string): WireForm {
 /** A line of Google's metadata: `dana:ssh-ed25519 AAAA...`. */
 const USER_AND_TYPE = /^[\w.-]+:/;
 
-/** Secrets of Kubernetes and APIs of clouds hold files in base64. The text of a key has blanks or signs in it that base64 lacks. */
+/**
+ * Kubernetes secrets and the APIs of clouds hold files in base64. The text of a key has characters that base64 lacks.
+ */
 function refuseEncodedFile(text: string): void {
   if (!/^[A-Za-z0-9+/=\s]+$/.test(text)) return;
   const file = Buffer.from(text, 'base64').toString('latin1');

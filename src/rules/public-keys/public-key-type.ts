@@ -15,7 +15,7 @@ const ACCEPTED = [
 ] as const;
 export type KeyType = (typeof ACCEPTED)[number];
 
-/** A Map, not an object: a caller may send names such as `constructor` and `__proto__`. */
+/** It is a Map, because a caller may send names such as `constructor` and `__proto__`. */
 const BY_NAME: ReadonlyMap<string, KeyType> = new Map(ACCEPTED.map((type) => [type, type]));
 
 const REFUSED: ReadonlyMap<string, string> = new Map([
@@ -39,7 +39,7 @@ export const PRIVATE_KEY_SENTENCE =
 
 export const isKeyType = (name: string): boolean => BY_NAME.has(name);
 
-/** The accepted type with this name. Throws for any other name, with the most helpful refusal. */
+/** The accepted type with this name. Throws the most helpful refusal for any other name. */
 export function keyTypeNamed(name: string): KeyType {
   const type = BY_NAME.get(name);
   if (type !== undefined) return type;

@@ -4,7 +4,7 @@ import { refusal } from './public-key-type.js';
 
 const LENGTH_BYTES = 4;
 
-/** Reads the length-prefixed fields of a wire form one by one. The reader calls `end` after the last one. */
+/** Reads the length-prefixed fields of a wire form one by one. The caller calls `end` after the last field. */
 export class WireFields {
   private at = 0;
 

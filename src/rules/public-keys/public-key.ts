@@ -15,7 +15,7 @@ export interface PublicKey {
   readonly fingerprint: string;
 }
 
-/** Limits that an operator can tighten. */
+/** The keys that a deployment accepts. The operator can make it stricter. */
 export interface KeyPolicy {
   /** Minimum size of an RSA key, in bits. */
   readonly minRsaBits: number;
@@ -70,8 +70,8 @@ function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): voi
 }
 
 /**
- * A second opinion from a foreign parser. sshpk gets only the canonical wire form: on uploaded text its format
- * detection can take minutes, and it accepts private keys, trailing bytes and points off the curve.
+ * Compares the result with a second, foreign parser. sshpk gets only the canonical wire form, because its detection of
+ * formats can take minutes on uploaded text, and accepts private keys, trailing bytes and points off the curve.
  */
 function confirmWithSshpk({ type, bits, blob }: PublicKey): void {
   // sshpk does not support FIDO keys.
@@ -81,7 +81,7 @@ function confirmWithSshpk({ type, bits, blob }: PublicKey): void {
     const other = sshpk.parseKey(blob, 'rfc4253');
     isSame = other.size === bits && other.toBuffer('rfc4253').equals(blob);
   } catch {
-    // Refused below: the reason of sshpk does not help the caller.
+    // It is refused below. The message of sshpk would not help the caller.
   }
   if (!isSame) throw refusal('public_key could not be read the same way by two parsers; make a new key.');
 }

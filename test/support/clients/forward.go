@@ -1,4 +1,4 @@
-// Command forward opens a tunnel as programs in Go do: PORT KEY LISTEN TARGET.
+// Command forward opens a tunnel as Go programs do. Arguments: PORT KEY LISTEN TARGET.
 package main
 
 import (

@@ -1,4 +1,4 @@
-"""Opens a tunnel as programs with paramiko do: PORT KEY ADDRESS LISTEN_PORT TARGET_PORT."""
+"""Opens a tunnel as programs with paramiko do. Arguments: PORT KEY ADDRESS LISTEN_PORT TARGET_PORT."""
 
 import socket
 import sys

@@ -16,7 +16,7 @@ const DESCRIPTION = `Controls who may open tunnels: SSH credentials and TCP edge
 In a body, null counts as absent, and an undocumented field is refused. A resource in an answer has all of its fields.
 The body of every error is an \`Error\`. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
 
-/** Makes the OpenAPI document from the declarations of the controllers, as openapi.json has it. */
+/** Makes the OpenAPI document from the declarations of the controllers. openapi.json holds the result. */
 export function openApiText(nest: INestApplication): string {
   applyDeclarations(swagger, nest);
   const { DocumentBuilder, SwaggerModule } = swagger;
@@ -78,7 +78,9 @@ function addExamples({ requestBody, responses }: Operation, schemas: Schemas): v
   }
 }
 
-/** @nestjs/swagger gives every media type the schema of the JSON; an answer in any other one is a text, or a batch. */
+/**
+ * Corrects media types: @nestjs/swagger gives each of them the schema of the JSON, but others hold a text or a batch.
+ */
 function describeTexts(content: Record<string, Media>): void {
   for (const [type, media] of Object.entries(content)) {
     if (type !== 'application/json' && media.schema !== undefined) media.schema = SCHEMAS_OF_TYPES[type] ?? TEXT;
@@ -93,7 +95,7 @@ const SCHEMAS_OF_TYPES: Readonly<Record<string, object>> = {
 const withoutNulls = (example: unknown): unknown =>
   isJsonObject(example) ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null)) : example;
 
-/** Moves a response that is the same in every operation with its status to the components, and refers to it. */
+/** Moves a response to the components if it is the same in all operations with its status, and refers to it there. */
 function shareResponses(operations: readonly Operation[]): Record<string, object> {
   const shared: Record<string, object> = {};
   const statuses = new Set(operations.flatMap(({ responses }) => Object.keys(responses)));

@@ -54,7 +54,7 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   request_timed_out: 'The request did not arrive in time.',
   conflict: 'A user with this email exists already.',
   event_unreadable:
-    'The event at position 7 cannot be read: its data is not a JSON object. The service that serves you did not write it so: the operator learns more from `audit verify`. The log goes on after position 7.',
+    'The event at position 7 cannot be read: its data is not a JSON object. The service did not write it in this form: the operator finds out more with `audit verify`. The log goes on after position 7.',
   log_tail_lost:
     'after is 120, but the log ends at position 117. If you have read as far, the end of the log is lost: a database was restored, or a failover lost changes. Keep what you have, find the last event that is also in the log, and begin after it.',
   precondition_failed: 'If-Match does not hold: the resource\'s ETag is "3" now.',
@@ -67,7 +67,7 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   http_version_unsupported: 'The service speaks HTTP/1.1 and HTTP/1.0 only.',
 };
 
-/** The example body of each problem in the OpenAPI document, by its name. */
+/** The example body of each problem in the OpenAPI document, by the name of the problem. */
 export const PROBLEM_BODIES = Object.fromEntries(
   (Object.keys(PROBLEMS) as ProblemName[]).map((name) => [name, { value: problemBodyExample(name) }]),
 );

@@ -1,6 +1,6 @@
 /**
- * A process that runs commands of the CLI, one after another: it has loaded the program already, which takes far longer
- * than most commands. A message is one run: `{ args, settings, stdin }`. The answer is `{ code, stdout, stderr }`.
+ * A process that loads the program once and runs commands of the CLI, one after another. Each message is one run:
+ * `{ args, settings, stdin }`. The answer is `{ code, stdout, stderr }`.
  */
 import { Readable } from 'node:stream';
 
@@ -29,7 +29,7 @@ async function run({ args, settings, stdin }) {
   Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(stdin)]), configurable: true });
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
   runs += 1;
-  // The query makes Node run the module again. The modules that it imports are loaded once.
+  // The query makes Node run this module again. The modules that it imports are loaded only once.
   await import(`${CLI}?run=${runs}`);
   const code = process.exitCode ?? 0;
   for (const event of ['SIGINT', 'SIGTERM', 'uncaughtException']) process.removeAllListeners(event);

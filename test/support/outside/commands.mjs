@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process';
 
-/** The process of this worker that runs commands. The tests load this module from outside of their realms. */
+/** The process that runs commands for this worker. The tests load this module from outside of their realms. */
 let child;
 let last = Promise.resolve();
 
 function start() {
   child = fork(new URL('command-process.mjs', import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
-  // It ends with the worker, and does not keep it.
+  // It does not keep the worker alive, and ends with it.
   child.unref();
   child.channel.unref();
 }

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-// Nest needs it. Of two imports that begin at once, one may meet Nest's modules before it is there.
+// Nest needs it. It is loaded here first, since of two imports at once one may load Nest before it.
 import 'reflect-metadata';
 
 const ROOT = pathToFileURL(`${process.cwd()}/`).href;
 
-/** A JavaScript file as it is; for src/api/app.ts the compiled dist/src/api/app.js. */
+/**
+ * The URL of a JavaScript file, or of the compiled file of a TypeScript file: dist/src/api/app.js for src/api/app.ts.
+ */
 function urlOf(file) {
   const url = pathToFileURL(file).href;
   if (!url.endsWith('.ts')) return url;
@@ -16,7 +18,9 @@ function urlOf(file) {
 
 let lastImport = Promise.resolve();
 
-/** One import after another: each finds the modules that it shares with others complete. Jest keeps only the code below. */
+/**
+ * Imports one after another, so that each finds complete modules. It is global, since Jest keeps only the code below.
+ */
 globalThis.importOutside = (url) => {
   lastImport = lastImport.then(
     () => import(url),
@@ -26,8 +30,8 @@ globalThis.importOutside = (url) => {
 };
 
 /**
- * A transformer of Jest: a test file gets modules of the service from outside of its own realm, as Node itself loads them.
- * So a worker loads the service once, and not once for each file.
+ * A Jest transformer that gives a test file the modules of the service from outside of its own realm. So a worker loads
+ * the service once, and not once for each file.
  */
 // biome-ignore lint/style/noDefaultExport: the form in which Jest loads a transformer
 export default {

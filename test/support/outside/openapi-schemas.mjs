@@ -7,14 +7,13 @@ export const DOCUMENT = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
 
 /** Validates against any schema of the document, named `openapi.json#/...`. */
 export function validatorOf(document) {
-  // Each schema is compiled once and used a few times: a longer compilation for faster code does not pay.
   const ajv = new Ajv2020({ strict: false, inlineRefs: false, code: { optimize: false } });
   formats.default(ajv);
   return ajv.addSchema(document, 'openapi.json');
 }
 
 const ajv = validatorOf(DOCUMENT);
-/** To compile a schema takes longer than most tests: a worker does it once for all its files. */
+/** The compiled schemas, for all files of a worker. */
 const validators = new Map();
 
 /** How a value differs from the schema at this place of the document; undefined if it fits. */

@@ -1,12 +1,12 @@
 import pg from 'pg';
 
-/** The connection of this worker for all its files: each costs PostgreSQL half as much as a clone of a database. */
+/** The one connection of this worker, for all its files. */
 let connecting;
 let pending = 0;
 
 async function connect(serverUrl) {
   const client = new pg.Client(`${serverUrl}/postgres`);
-  // The server stops before this process ends.
+  // The server may stop before this process ends.
   client.on('error', () => {
     connecting = undefined;
   });
@@ -14,7 +14,7 @@ async function connect(serverUrl) {
   return client;
 }
 
-/** Runs a statement of the superuser, such as one that makes a database. */
+/** Runs a statement as the superuser, such as one that makes a database. */
 export async function asServer(serverUrl, statement) {
   connecting ??= connect(serverUrl);
   const client = await connecting;
@@ -24,7 +24,7 @@ export async function asServer(serverUrl, statement) {
     await client.query(statement);
   } finally {
     pending -= 1;
-    // An idle connection does not keep the worker.
+    // An idle connection does not keep the worker alive.
     if (pending === 0) client.unref();
   }
 }

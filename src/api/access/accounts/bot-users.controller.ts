@@ -12,7 +12,6 @@ import {
   BotUserResource,
   BotUserRoleResource,
   CreateBotUserBody,
-  PATH,
   PutBotUserRoleBody,
   UpdateBotUserBody,
 } from './bot-users.resource.js';
@@ -22,7 +21,7 @@ const CREATION_PROBLEMS = ['role_missing', 'conflict'] as const;
 const CHANGE_PROBLEMS = ['role_missing', 'not_found', 'conflict'] as const;
 
 @ApiTag('Bot users', 'bot')
-@Controller(PATH)
+@Controller(BOT_USERS.path)
 export class BotUsersController {
   constructor(
     private readonly commands: CommandBus,
@@ -36,7 +35,7 @@ export class BotUsersController {
   }
 
   @Get()
-  @ApiList(BotUserResource, PATH, {
+  @ApiList(BotUserResource, BOT_USERS.path, {
     id: 'listBotUsers',
     summary: 'List bot users',
     creation: [CreateBotUserBody],
@@ -91,7 +90,7 @@ const SHOW_ROLE = ShowPart<Principal>(({ role }) => ({ role }));
 
 /** Each change of the role is a change of its bot. */
 @ApiTag('Bot users', 'bot')
-@Controller(`${PATH}/:id/role`)
+@Controller(`${BOT_USERS.path}/:id/role`)
 export class BotUserRoleController {
   constructor(
     private readonly commands: CommandBus,

@@ -3,13 +3,12 @@ import type { Role } from '../../../kernel/caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import { envelopeFields, ReadOnlyEnvelope } from '../../resources/fields.js';
-import type { Resource } from '../../resources/resource.js';
-import { notFound, type Principal, type PrincipalEvent } from './principal.js';
+import type { ResourceDescriptor } from '../../resources/resource-descriptor.js';
+import { type Principal, type PrincipalEvent, principalNotFound } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 import { ROLE } from './role.js';
 
-export const PATH = 'bot_users';
-export const SERVICE_USERS_PATH = 'service_users';
+const PATH = 'bot_users';
 const ENVELOPE = envelopeFields(PATH, 'bot');
 const MAX_NAME_BYTES = 255;
 const NAME = { description: 'Name of the bot: unique in the account, not blank.', pattern: '\\S', example: 'deployer' };
@@ -19,7 +18,7 @@ const ACTIVE = {
 };
 const BOT_ROLE = { ...ROLE, example: 'auditor' };
 
-/** A field of another request, for who looks for it here. */
+/** A field that another request sets. A refusal of the field names the request. */
 const ELSEWHERE = { role: 'PUT /bot_users/{id}/role' };
 
 export class CreateBotUserBody {
@@ -53,13 +52,13 @@ export class BotUserRoleResource {
   @ApiField(BOT_ROLE) role!: Role;
 }
 
-export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
+export const BOT_USERS: ResourceDescriptor<Principal, PrincipalEvent> = {
   model: principalsReadModel,
   idPrefix: 'bot',
   path: PATH,
   condition: `t.kind = 'bot' and not t.deleted`,
   isLive: ({ deleted }) => !deleted,
-  notFound,
+  notFound: principalNotFound,
   toResource,
   partsOf: ({ role }) => ({ role }),
 };
@@ -68,7 +67,7 @@ export const BOT_USERS: Resource<Principal, PrincipalEvent> = {
  * What newer clients of the public API call a bot: the same entities under another path, and with another name of their
  * list. The uri of a bot stays the same.
  */
-export const SERVICE_USERS: Resource<Principal, PrincipalEvent> = { ...BOT_USERS, path: SERVICE_USERS_PATH };
+export const SERVICE_USERS: ResourceDescriptor<Principal, PrincipalEvent> = { ...BOT_USERS, path: 'service_users' };
 
 @ApiSchemaName('ServiceUser')
 export class ServiceUserResource extends BotUserResource {}

@@ -1,2 +1,4 @@
-/** Of the first admin of every account, unless the operator names another. It is no address that anyone can have. */
+/**
+ * The email address of each account's first admin, unless the operator names another one. Nobody can have this address.
+ */
 export const DEFAULT_ADMIN_EMAIL = 'admin@localhost';

@@ -28,7 +28,7 @@ const POSTPONE = {
   text: `update pending_removals set ${LATER} where account_id = $1 and owner_id = $2`,
 };
 
-/** Whoever looks next takes it. */
+/** Makes the row due now, so that the next sweep takes it. */
 const LEAVE = {
   name: 'leave_pending_removal',
   text: 'update pending_removals set due_at = clock_timestamp() where account_id = $1 and owner_id = $2',
@@ -66,8 +66,8 @@ export class PendingRemovals {
   }
 
   /**
-   * Removes what remains of the owner, and returns how many entities it removed. If the signal says so, it leaves the rest
-   * to others.
+   * Removes what remains of the owner, and returns how many entities it removed. When the signal aborts, it leaves the
+   * rest to others.
    */
   async finish(owner: Ref, signal: AbortSignal): Promise<number> {
     let [removed, lastId] = [0, ''];
@@ -94,7 +94,10 @@ export class PendingRemovals {
     await queryNamed(this.pool, statement, [accountId, id], WRITE_LIMITS);
   }
 
-  /** Throws Problem for an event that cannot be read. Every removal names who deleted the owner, in which operation and by which event, whichever instance makes it. */
+  /**
+   * Throws Problem for an event that cannot be read. Every removal names who deleted the owner, in which operation and
+   * by which event, whichever instance makes it.
+   */
   private async metadataOfDeletion({ accountId, id }: Ref): Promise<EventMetadata> {
     const { rows } = await queryNamed<Deletion>(this.pool, DELETION, [accountId, id]);
     const [deletion] = rows;

@@ -21,7 +21,10 @@ export interface Principal {
   readonly email: string;
   readonly role: Role;
   readonly active: boolean;
-  /** A deleted principal keeps its row, without name and email: the tables refuse new rows of a deleted owner by it. */
+  /**
+   * A deleted principal keeps its row, without name and email: by this row, the tables refuse new rows of a deleted
+   * owner.
+   */
   readonly deleted: boolean;
 }
 
@@ -75,9 +78,9 @@ export function remove(state: Principal | undefined): Events {
 export const isActiveAdmin = (principal: Principal | undefined): boolean =>
   principal?.active === true && principal.role === 'admin';
 
-export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
+export const principalNotFound = (): Problem => new Problem('not_found', 'Resource not found');
 
 function requireLive(state: Principal | undefined): Principal {
-  if (state === undefined || state.deleted) throw notFound();
+  if (state === undefined || state.deleted) throw principalNotFound();
   return state;
 }

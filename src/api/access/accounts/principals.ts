@@ -7,14 +7,14 @@ import { refuseUnlessMayManagePrincipals } from '../../resources/access-rules.js
 import { type Changed, Changes } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
-import type { Resource } from '../../resources/resource.js';
+import type { ResourceDescriptor } from '../../resources/resource-descriptor.js';
 import { setAdmin } from './account.js';
 import { accountsReadModel } from './accounts.read-model.js';
 import { PendingRemovals } from './pending-removals.js';
 import { isActiveAdmin, type Principal, type PrincipalEvent } from './principal.js';
 import { BOT_NAME_CONSTRAINT, USER_EMAIL_CONSTRAINT } from './principals.read-model.js';
 
-type PrincipalResource = Resource<Principal, PrincipalEvent>;
+type PrincipalDescriptor = ResourceDescriptor<Principal, PrincipalEvent>;
 
 /** How long a request removes what a deleted principal owns. The sweeper removes the rest. */
 const MAX_REMOVAL_MS = 3_000;
@@ -22,8 +22,8 @@ const MAX_REMOVAL_MS = 3_000;
 const ACCOUNTS = { model: accountsReadModel, idPrefix: 'ac' } as const;
 
 /**
- * The runner of changes for users and bots: one append for a principal and all streams that must change with it. A decision
- * parses its body, since a caller without the right learns only that, whatever the body is.
+ * The runner of changes for users and bots: one append for a principal and all streams that must change with it. A
+ * decision parses its body, so that a caller without the right is refused before any fault of the body.
  */
 @Injectable()
 export class Principals {
@@ -35,7 +35,7 @@ export class Principals {
   ) {}
 
   create(
-    resource: PrincipalResource,
+    resource: PrincipalDescriptor,
     context: RequestContext,
     decide: () => readonly PrincipalEvent[],
   ): Promise<Changed<Principal>> {
@@ -47,7 +47,7 @@ export class Principals {
   }
 
   async apply(
-    resource: PrincipalResource,
+    resource: PrincipalDescriptor,
     context: RequestContext,
     id: string,
     decide: (principal: Principal | undefined) => readonly PrincipalEvent[],
@@ -59,7 +59,7 @@ export class Principals {
     };
     const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
     const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
-    // A repetition too: the first request may have been interrupted before it had removed everything.
+    // A repetition does so too: the first request may have been interrupted before it had removed everything.
     if (changed.entity?.deleted === true) {
       const ref = { accountId: context.accountId, id };
       await this.pending.finish(ref, AbortSignal.timeout(MAX_REMOVAL_MS)).catch(explainUnfinished);

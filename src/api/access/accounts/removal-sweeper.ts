@@ -2,21 +2,20 @@ import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common'
 import type { Ref } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
-import { Rounds } from '../../instance/rounds.js';
+import { PeriodicTask } from '../../instance/periodic-task.js';
 import { PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;
 
-/** After so long, other owners have their turn. */
+/** After this time, other owners have their turn. */
 const MAX_TURN_MS = 10_000;
 
 /**
  * Finishes the deletions of users and bots that a request did not finish, because its time was over, or its instance
- * died or lost the database. Every instance does so, from its start on. Without pending removals a sweep is one look-up
- * in an empty table.
+ * died or lost the database. Every instance does so, from its start on.
  */
 @Injectable()
-export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
+export class RemovalSweeper extends PeriodicTask implements OnApplicationBootstrap {
   private readonly logger = new Logger('RemovalSweeper');
   private hasFailed = false;
   /** Owners whose deletion cannot be read, and was logged. */
@@ -43,7 +42,10 @@ export class RemovalSweeper extends Rounds implements OnApplicationBootstrap {
     }
   }
 
-  /** Its row stays, and the other owners go on. A line for each owner tells the operator which event is damaged. */
+  /**
+   * The row of the owner stays, and the sweep goes on with other owners. A line for each owner tells the operator which
+   * event is damaged.
+   */
   private skipUnreadable({ id, accountId }: Ref, error: unknown): number {
     if (!(error instanceof Problem) || error.problem !== 'event_unreadable') throw error;
     if (!this.skipped.has(id))

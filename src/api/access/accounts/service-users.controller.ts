@@ -6,19 +6,13 @@ import { Body } from '../../http/validated-body.js';
 import { HistoryResource } from '../../resources/history.resource.js';
 import { Reads } from '../../resources/reads.js';
 import { CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.handlers.js';
-import {
-  CreateBotUserBody,
-  SERVICE_USERS,
-  SERVICE_USERS_PATH,
-  ServiceUserResource,
-  UpdateBotUserBody,
-} from './bot-users.resource.js';
+import { CreateBotUserBody, SERVICE_USERS, ServiceUserResource, UpdateBotUserBody } from './bot-users.resource.js';
 
 const CREATION_PROBLEMS = ['role_missing', 'conflict'] as const;
 const CHANGE_PROBLEMS = ['role_missing', 'not_found', 'conflict'] as const;
 
 @ApiTag('Service users', 'bot')
-@Controller(SERVICE_USERS_PATH)
+@Controller(SERVICE_USERS.path)
 export class ServiceUsersController {
   constructor(
     private readonly commands: CommandBus,
@@ -36,7 +30,7 @@ export class ServiceUsersController {
   }
 
   @Get()
-  @ApiList(ServiceUserResource, SERVICE_USERS_PATH, {
+  @ApiList(ServiceUserResource, SERVICE_USERS.path, {
     id: 'listServiceUsers',
     summary: 'List service users',
     creation: [CreateBotUserBody],

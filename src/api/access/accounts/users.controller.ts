@@ -6,13 +6,13 @@ import { Body } from '../../http/validated-body.js';
 import { HistoryResource } from '../../resources/history.resource.js';
 import { Reads } from '../../resources/reads.js';
 import { CreateUser, DeleteUser, UpdateUser } from './users.handlers.js';
-import { CreateUserBody, PATH, UpdateUserBody, USERS, UserResource } from './users.resource.js';
+import { CreateUserBody, UpdateUserBody, USERS, UserResource } from './users.resource.js';
 
 const CREATION_PROBLEMS = ['role_missing', 'conflict'] as const;
 const CHANGE_PROBLEMS = ['role_missing', 'not_found', 'conflict'] as const;
 
 @ApiTag('Users', 'usr')
-@Controller(PATH)
+@Controller(USERS.path)
 export class UsersController {
   constructor(
     private readonly commands: CommandBus,
@@ -26,7 +26,7 @@ export class UsersController {
   }
 
   @Get()
-  @ApiList(UserResource, PATH, {
+  @ApiList(UserResource, USERS.path, {
     id: 'listUsers',
     summary: 'List users',
     creation: [CreateUserBody],

@@ -54,7 +54,7 @@ function parseEmail(email: string | undefined): string {
   throw malformed('email must be an email address of ASCII characters.');
 }
 
-/** Clients of other languages send an empty role for one that they do not set. */
+/** Some official clients send an empty role if their user sets none. */
 const givenRole = (role: string | undefined): Role | undefined =>
   role === undefined || role === '' ? undefined : parseRole(role);
 

@@ -3,12 +3,12 @@ import type { Role } from '../../../kernel/caller.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { Flag, Text } from '../../http/validated-body.js';
 import { envelopeFields, ReadOnly, ReadOnlyEnvelope } from '../../resources/fields.js';
-import type { Resource } from '../../resources/resource.js';
-import { notFound, type Principal, type PrincipalEvent } from './principal.js';
+import type { ResourceDescriptor } from '../../resources/resource-descriptor.js';
+import { type Principal, type PrincipalEvent, principalNotFound } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 import { ROLE } from './role.js';
 
-export const PATH = 'users';
+const PATH = 'users';
 const ENVELOPE = envelopeFields(PATH, 'usr');
 const EMAIL = {
   description: 'Email address of ASCII characters: unique in the account, regardless of case.',
@@ -41,14 +41,14 @@ export class UserResource {
   @ApiField(ENVELOPE.created_at) created_at!: string;
 }
 
-export const USERS: Resource<Principal, PrincipalEvent> = {
+export const USERS: ResourceDescriptor<Principal, PrincipalEvent> = {
   model: principalsReadModel,
   idPrefix: 'usr',
   path: PATH,
   readOnlyFields: ['email'],
   condition: `t.kind = 'user' and not t.deleted`,
   isLive: ({ deleted }) => !deleted,
-  notFound,
+  notFound: principalNotFound,
   toResource,
 };
 

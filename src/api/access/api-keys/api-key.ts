@@ -58,11 +58,11 @@ export function remove(state: ApiKey | undefined, by: Caller): readonly ApiKeyEv
 
 /** Members see their own keys; admins see all keys. 404, not 403: the existence of a key is itself a secret. */
 function requireVisible(caller: Caller, state: ApiKey | undefined): ApiKey {
-  if (state === undefined || !isOwnerOrAdmin(caller, state)) throw notFound();
+  if (state === undefined || !isOwnerOrAdmin(caller, state)) throw apiKeyNotFound();
   return state;
 }
 
-export const notFound = (): Problem => new Problem('not_found', 'Resource not found');
+export const apiKeyNotFound = (): Problem => new Problem('not_found', 'Resource not found');
 
 /** Random bytes of a token: 192 bits, too many to guess. */
 export const TOKEN_SECRET_BYTES = 24;

@@ -15,12 +15,11 @@ import {
   ApiKeyResource,
   CreateApiKeyBody,
   CreatedApiKeyResource,
-  PATH,
   UpdateApiKeyBody,
 } from './api-keys.resource.js';
 
 @ApiTag('API keys', 'ak')
-@Controller(PATH)
+@Controller(API_KEYS.path)
 export class ApiKeysController {
   constructor(
     private readonly commands: CommandBus,
@@ -38,11 +37,11 @@ export class ApiKeysController {
   }
 
   @Get()
-  @ApiList(ApiKeyResource, PATH, {
+  @ApiList(ApiKeyResource, API_KEYS.path, {
     id: 'listApiKeys',
     summary: 'List API keys',
     description: 'Members see their own keys; admins and auditors see all keys.',
-    plural: 'keys',
+    listKey: 'keys',
     creation: [CreateApiKeyBody],
   })
   list(@Read() request: ReadRequest) {
@@ -91,7 +90,7 @@ export class ApiKeysController {
 
 /** Each change of the expiry is a change of its key. */
 @ApiTag('API keys', 'ak')
-@Controller(`${PATH}/:id/expiry`)
+@Controller(`${API_KEYS.path}/:id/expiry`)
 export class ApiKeyExpiryController {
   constructor(
     private readonly commands: CommandBus,

@@ -10,11 +10,11 @@ import {
   ReadOnlyEnvelope,
   textFields,
 } from '../../resources/fields.js';
-import type { OwnedResource } from '../../resources/resource.js';
-import { type ApiKey, type ApiKeyEvent, notFound, REMOVAL } from './api-key.js';
+import type { OwnedResourceDescriptor } from '../../resources/resource-descriptor.js';
+import { type ApiKey, type ApiKeyEvent, apiKeyNotFound, REMOVAL } from './api-key.js';
 import { apiKeysReadModel } from './api-keys.read-model.js';
 
-export const PATH = 'api_keys';
+const PATH = 'api_keys';
 const ENVELOPE = envelopeFields(PATH, 'ak');
 const TEXTS = textFields('Key of the deployer', '{"pipeline":"main"}');
 const OWNER_ID = {
@@ -29,7 +29,7 @@ const TOKEN = {
   nullable: true,
 };
 
-/** Fields of other requests, for who looks for them here. */
+/** Fields that other requests set. A refusal of such a field names the request. */
 const ELSEWHERE = { expires_at: 'PUT /api_keys/{id}/expiry' };
 
 export class CreateApiKeyBody {
@@ -64,15 +64,15 @@ export class CreatedApiKeyResource extends ApiKeyResource {
   @ApiField({ ...TOKEN, example: `${EXAMPLE_KSUID}_Tv4pG1a9x2k6Qw8ZrB0mLsYcUdHeJfNo` }) override token!: string | null;
 }
 
-export const API_KEYS: OwnedResource<ApiKey, ApiKeyEvent> = {
+export const API_KEYS: OwnedResourceDescriptor<ApiKey, ApiKeyEvent> = {
   model: apiKeysReadModel,
   idPrefix: 'ak',
   path: PATH,
-  plural: 'keys',
+  listKey: 'keys',
   isPrivate: true,
   readOnlyFields: ['owner_id'],
   removal: REMOVAL,
-  notFound,
+  notFound: apiKeyNotFound,
   toResource,
   partsOf: ({ expires_at }) => ({ expires_at: expires_at?.toISOString() ?? null }),
 };

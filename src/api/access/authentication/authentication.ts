@@ -40,7 +40,7 @@ const CALLERS_BY_TOKENS = onPrimary({
     cross join lateral (select * from principals p where p.account_id = k.account_id and p.id = k.owner_id limit 1) p`,
 });
 
-/** The programs of the deployment, by what the messages call the token of one. */
+/** The programs of the deployment, by the name that messages give their tokens. */
 interface Programs {
   readonly 'gateway token': Gateway;
   readonly 'metrics token': object;
@@ -101,7 +101,9 @@ export class Authentication extends Authenticator {
     await this.authenticateProgram(request, 'metrics token');
   }
 
-  /** Throws the same for a program of the deployment. Its token is not an API key, nor is an API key such a token. */
+  /**
+   * Throws the same for a program of the deployment. Its token is not an API key, and an API key is not such a token.
+   */
   private authenticateProgram<Token extends keyof Programs>(
     request: FastifyRequest,
     expected: Token,
@@ -148,7 +150,7 @@ export class Authentication extends Authenticator {
 
   /**
    * Counts a failure and returns its answer: the failure itself, or 429 beyond the limit. The key was looked up before,
-   * so that a valid key works on behind the same NAT: a caller cannot lock out a neighbour.
+   * so that a valid key goes on to work behind the same NAT: a caller cannot lock out a neighbour.
    */
   private countFailure(failure: Problem, request: FastifyRequest): Problem {
     const source = sourceOf(ipOf(request));

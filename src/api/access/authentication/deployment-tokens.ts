@@ -15,7 +15,7 @@ export function parseToken(text: string): string {
   throw new Error('must be 20 to 255 printable ASCII characters, without blanks, commas, " and \\');
 }
 
-/** Tokens that belong to the deployment, not to an account: those of the SSH gateways, or that of Prometheus. */
+/** Tokens that belong to the deployment, not to an account: the tokens of SSH gateways, or the token of Prometheus. */
 export class DeploymentTokens<Program extends object> {
   private readonly known: readonly { readonly hash: Buffer; readonly program: Program }[];
 
@@ -23,7 +23,10 @@ export class DeploymentTokens<Program extends object> {
     this.known = programs.map(([token, program]) => ({ hash: hash(token), program }));
   }
 
-  /** The program that has this token. Takes the same time for every token: all hashes have one length, and all are compared. */
+  /**
+   * The program that has this token. Takes the same time for every token: all hashes have one length, and all are
+   * compared.
+   */
   find(token: string): Program | undefined {
     const sent = hash(token);
     return this.known.filter((known) => timingSafeEqual(known.hash, sent))[0]?.program;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { WINDOW_MS, Windows } from '../../instance/windows.js';
+import { WINDOW_MS, WindowCounter } from '../../instance/window-counter.js';
 import { FailureLimit, sourceOf } from './failure-limit.js';
 
 /** A limit whose clock the test sets. */
 function limitOf(maxPerMinute: number) {
   const clock = { nowMs: 1_000 };
-  const windows = new Windows(10_000, () => clock.nowMs);
+  const windows = new WindowCounter(10_000, () => clock.nowMs);
   return { clock, windows, limit: new FailureLimit(maxPerMinute, windows) };
 }
 

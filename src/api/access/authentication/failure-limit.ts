@@ -1,5 +1,5 @@
-import { parseAddress, textOf } from '../../../rules/index.js';
-import { Windows } from '../../instance/windows.js';
+import { addressText, parseAddress } from '../../../rules/index.js';
+import { WindowCounter } from '../../instance/window-counter.js';
 
 /**
  * Maximum number of sources kept, about 2 MB; a further one replaces the source with the oldest window. A limit per
@@ -20,13 +20,13 @@ export class FailureLimit {
   /** `maxPerMinute` 0: no limit. */
   constructor(
     readonly maxPerMinute: number,
-    private readonly windows = new Windows(MAX_SOURCES),
+    private readonly counter = new WindowCounter(MAX_SOURCES),
   ) {}
 
   /** Counts one failure of `source`. Undefined within the limit. */
   count(source: string): Excess | undefined {
     if (this.maxPerMinute === 0) return undefined;
-    const { count, endsInSeconds } = this.windows.count(source);
+    const { count, endsInSeconds } = this.counter.count(source);
     if (count <= this.maxPerMinute) return undefined;
     return { retryAfterSeconds: endsInSeconds, isFirst: count === this.maxPerMinute + 1 };
   }
@@ -40,7 +40,7 @@ export function sourceOf(text: string): string {
   const address = parseAddress(withoutZone);
   if (address === undefined) return 'unknown';
   // A dual-stack socket reports IPv4 as `::ffff:192.0.2.1`. As a /64, all of IPv4 would be one source.
-  if (address.bits === 32) return textOf(address);
+  if (address.bits === 32) return addressText(address);
   const groups = [112n, 96n, 80n, 64n].map((shift) => ((address.value >> shift) & 0xffffn).toString(16));
   return `${groups.join(':')}::/64`;
 }

@@ -10,8 +10,8 @@ export interface GatewayToken extends Gateway {
 /** The name, the account if there is one, and the token. */
 const ENTRY = /^(?<name>[a-z0-9-]{1,32})(?:@(?<account>[^=@]+))?=(?<token>.*)$/;
 /**
- * What is meant as a name and a token. Other texts with `=` are tokens, which had no names in earlier versions: with
- * nothing but `=` after the first one, like the padding of base64, or with other characters before it.
+ * What is meant as a name and a token. Any other text with `=` is a token alone, as in earlier versions: it has nothing
+ * but `=` after the first `=`, like the padding of base64, or it has other characters before that.
  */
 const MEANT_AS_NAMED = /^[A-Za-z0-9._@-]*=+[^=]/;
 

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
-import { type Counted, WINDOW_MS, Windows } from '../../instance/windows.js';
+import { type Counted, WINDOW_MS, WindowCounter } from '../../instance/window-counter.js';
 
 export interface RequestLimitSettings {
   /** Requests of one API key, or of one user with a token, in a minute; further ones answer 429. 0: no limit. */
@@ -16,7 +16,7 @@ interface Limit {
   readonly policy: 'key' | 'account';
   readonly maxPerMinute: number;
   readonly idOf: (caller: Caller) => string;
-  readonly windows: Windows;
+  readonly counter: WindowCounter;
 }
 
 interface Admission {
@@ -36,7 +36,7 @@ export class RequestLimits {
     private readonly warn: (line: string) => void,
   ) {
     const limitOf = (policy: Limit['policy'], maxPerMinute: number, idOf: Limit['idOf']): Limit[] =>
-      maxPerMinute === 0 ? [] : [{ policy, maxPerMinute, idOf, windows: new Windows(MAX_NAMES) }];
+      maxPerMinute === 0 ? [] : [{ policy, maxPerMinute, idOf, counter: new WindowCounter(MAX_NAMES) }];
     this.limits = [
       ...limitOf('key', keyRequestsPerMinute, ({ apiKeyId, principalId }) => apiKeyId ?? principalId),
       ...limitOf('account', accountRequestsPerMinute, ({ accountId }) => accountId),
@@ -50,7 +50,7 @@ export class RequestLimits {
   admit(caller: Caller): Admission {
     const states: string[] = [];
     for (const limit of this.limits) {
-      const counted = limit.windows.count(limit.idOf(caller));
+      const counted = limit.counter.count(limit.idOf(caller));
       const remaining = Math.max(0, limit.maxPerMinute - counted.count);
       states.push(`"${limit.policy}";r=${remaining};t=${counted.endsInSeconds}`);
       if (counted.count > limit.maxPerMinute) {
@@ -76,7 +76,7 @@ export class RequestLimits {
   }
 }
 
-/** Undefined if nothing is limited, so that a service without limits spends no time on them. */
+/** Undefined if nothing is limited. */
 export const requestLimitsOf = (
   settings: RequestLimitSettings,
   warn: (line: string) => void,

@@ -16,7 +16,7 @@ const count = (name: string, description: string): ParameterOf =>
 
 const KNOWN = queryParameter(
   'known',
-  'A checkpoint that the caller has kept. If this service has signed it, and the log is shorter or another one, the operator is alarmed.',
+  'A checkpoint that the caller has kept. If this service has signed it, but the log is shorter or has another history, the service raises an alarm for the operator.',
   { type: 'string' },
 );
 
@@ -39,7 +39,7 @@ class ConsistencyResource {
   proof!: readonly string[];
 }
 
-/** What the account's log can be held to: signed checkpoints of its Merkle tree, and proofs. */
+/** The evidence for the account's log: signed checkpoints of its Merkle tree, and proofs. */
 @ApiTag('Evidence')
 @Controller('log')
 export class EvidenceController {
@@ -65,7 +65,7 @@ export class EvidenceController {
       id: 'getLogCheckpoint',
       summary: 'Get the newest checkpoint of the log',
       description:
-        'A signed note as c2sp.org/tlog-checkpoint has it. A change is in it a second or so after its answer.',
+        'A signed note in the form of c2sp.org/tlog-checkpoint. A change is in it about a second after its answer.',
       problems: ['request_malformed', 'not_found'],
     },
     KNOWN,
@@ -81,7 +81,7 @@ export class EvidenceController {
     {
       id: 'getLogTile',
       summary: 'Get a tile of the Merkle tree',
-      description: 'Hashes of the tree, as c2sp.org/tlog-tiles has them. Level 0 has the leaf hashes of the events.',
+      description: 'Hashes of the tree, in the form of c2sp.org/tlog-tiles. Level 0 has the leaf hashes of the events.',
       problems: ['not_found'],
     },
     TILE,
@@ -99,7 +99,7 @@ export class EvidenceController {
       id: 'getLogProof',
       summary: 'Prove that an event is in the log',
       description:
-        'The proof as c2sp.org/tlog-proof has it, with the newest checkpoint. The answer of a change names its position in `Log-Position`.',
+        'The proof in the form of c2sp.org/tlog-proof, with the newest checkpoint. The answer of a change names its position in `Log-Position`.',
       problems: ['request_malformed', 'not_found'],
     },
     count('position', 'Log position of the event.'),

@@ -11,26 +11,26 @@ import {
   UnknownKey,
 } from '../../../event-log/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
-import { Rounds } from '../../instance/rounds.js';
+import { PeriodicTask } from '../../instance/periodic-task.js';
 
 const SEAL_EVERY_MS = 1_000;
-/** Stand for no account. */
+/** Keys of `reported` that stand for no account. */
 const RECHECKS = 'rechecks';
 const KEYS = 'keys';
 const WRONG_SIGNATURE = (size: number): string =>
   `it is shorter than a stored checkpoint of ${size} events, which has a wrong signature`;
 
 /**
- * Seals what is new, every second in a thousand logs, which are all of most deployments, and looks again at a stretch of
- * what was signed. Every instance does so; the tables let one of them through, and each remembers what it saw signed. Of a log
- * with an open alarm nothing is signed.
+ * Every second, seals what is new in the next thousand logs, and compares a stretch of what was signed again. Every
+ * instance does so: the tables let one of them through, and each remembers what it saw signed. Nothing of a log with an
+ * open alarm is signed.
  */
 @Injectable()
-export class Sealer extends Rounds implements OnApplicationBootstrap {
+export class Sealer extends PeriodicTask implements OnApplicationBootstrap {
   private readonly logger = new Logger('Sealer');
   /** The account after which the next round looks. */
   private after = '';
-  /** Accounts with a known checkpoint that were in none of the looks since the first one. */
+  /** Accounts with a known checkpoint that this pass over all logs has not met yet. */
   private unseen = new Set<string>();
   /** Why each log cannot be sealed, so that a lasting fault is one line. */
   private readonly reported = new Map<string, string>();
@@ -57,7 +57,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     const { keys } = this.checkpoints;
     if (keys === undefined) return;
     await this.checkpoints.refresh();
-    if (this.after === '') this.unseen = new Set(this.checkpoints.witnessedAccounts);
+    if (this.after === '') this.unseen = new Set(this.checkpoints.rememberedAccounts);
     const { logs, upTo } = await this.logs.states(this.after);
     this.reportEnd('', 'the logs are sealed again');
     this.after = upTo;
@@ -82,13 +82,13 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
 
   private async look(log: LogState, keys: KeyHistory): Promise<void> {
     const { accountId, size, sealed } = log;
-    const isNew = sealed > this.checkpoints.witnessedSize(accountId);
+    const isNew = sealed > this.checkpoints.rememberedSize(accountId);
     // Anyone who may insert a row can claim that more was signed.
     if (isNew && size < sealed && !(await this.isSigned(log, keys))) {
       return this.report(accountId, `the log of ${accountId} cannot be sealed: ${WRONG_SIGNATURE(sealed)}`);
     }
     // A checkpoint that the log has outgrown counts once `seal` has compared its root with the tiles.
-    if (isNew && size <= sealed) this.checkpoints.witness(accountId, sealed);
+    if (isNew && size <= sealed) this.checkpoints.remember(accountId, sealed);
     const isWhole = await this.isWhole(log);
     if (isWhole && size > sealed && !this.checkpoints.hasAlarm(accountId)) await this.seal(log, keys);
   }
@@ -98,18 +98,18 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     return last?.size === sealed && keys.signedIn(last.note, accountId)?.size === sealed;
   }
 
-  /** Raises the alarm, and signs no second history, if what was signed is not there any more. */
+  /** Whether all that was signed is still there. If not, it raises the alarm, and no second history is signed. */
   private async isWhole({ accountId, size, sealed }: LogState): Promise<boolean> {
-    const witnessed = this.checkpoints.witnessedSize(accountId);
-    if (size >= witnessed && sealed >= witnessed) return true;
-    const isShort = size < witnessed;
+    const remembered = this.checkpoints.rememberedSize(accountId);
+    if (size >= remembered && sealed >= remembered) return true;
+    const isShort = size < remembered;
     const lost = isShort ? `it has ${size} events: its tail is lost` : `its last checkpoint here is of ${sealed}`;
     await this.checkpoints.raise({
       accountId,
       loss: isShort ? 'tail' : 'checkpoints',
-      signed: witnessed,
+      signed: remembered,
       mark: '',
-      what: `a checkpoint of ${witnessed} events of the log of ${accountId} was signed, but ${lost}`,
+      what: `a checkpoint of ${remembered} events of the log of ${accountId} was signed, but ${lost}`,
     });
     return false;
   }
@@ -117,7 +117,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
   private async seal(log: LogState, keys: KeyHistory): Promise<void> {
     const { accountId } = log;
     try {
-      this.checkpoints.witness(accountId, await seal(this.logs, keys, log, this.stopping));
+      this.checkpoints.remember(accountId, await seal(this.logs, keys, log, this.stopping));
       this.reportEnd(accountId, `the log of ${accountId} is sealed again`);
     } catch (error) {
       if (this.incidents.failed(error)) return;
@@ -129,7 +129,7 @@ export class Sealer extends Rounds implements OnApplicationBootstrap {
     }
   }
 
-  /** An error once, since it lasts until a person sees to it. */
+  /** Logs an error once, since it lasts until a person repairs it. */
   private report(accountId: string, what: string): void {
     if (this.reported.get(accountId) !== what) this.logger.error(what);
     this.reported.set(accountId, what);

@@ -20,9 +20,9 @@ export interface AuthorizedCredential {
 }
 
 /**
- * sshd refuses a key with more permitlistens on a line. The first rules of a key count, from the oldest credential on, so
- * that an added rule cannot displace a working one. All lines share the maximum, so no restriction makes an answer long.
- * key-access.ts and credential-grants.ts limit a key's rules and credentials.
+ * sshd refuses a key with more permitlistens on a line. The first rules of a key count, from the oldest credential on,
+ * so that an added rule cannot displace a working one. All lines share the maximum, so no restriction makes an answer
+ * long.
  */
 export const MAX_PERMIT_LISTENS = 4096;
 
@@ -51,7 +51,7 @@ export function authorizedKeys(credentials: Credentials): string {
   let remaining = MAX_PERMIT_LISTENS;
   const lineOf = (from: string | null, admitted: readonly AuthorizedCredential[]): string => {
     const rules = admitted.some(permitsEverything) ? [] : firstRulesOf(admitted, remaining);
-    // Clients from these networks then get the last line.
+    // Without a line of their own, clients from these networks get the last line.
     if (admitted.length === 0 || (remaining === 0 && !admitted.some(permitsEverything))) return '';
     remaining -= rules.length;
     return `${optionsOf(from, admitted, rules)} ${key}\n`;

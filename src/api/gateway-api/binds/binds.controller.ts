@@ -6,7 +6,7 @@ import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, ipOf } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
-import { FINGERPRINT } from '../decisions/bind-decision-fields.js';
+import { FINGERPRINT } from '../decision-record/bind-decision-fields.js';
 import {
   AuthorizeBody,
   BindDecisionAnswer,
@@ -97,7 +97,7 @@ export class BindsController {
     {
       id: 'getAuthorizedKeys',
       summary: "Get a key's lines for sshd's AuthorizedKeysCommand",
-      description: 'One line, and one more for each source restriction of its credentials.',
+      description: 'The answer has one line, and one more for each source restriction of the credentials of the key.',
       parameters: [
         requiredParameter('type', 'Type of the key. sshd substitutes it for %t.', 'ssh-ed25519'),
         requiredParameter('fingerprint', 'Fingerprint of the key. sshd substitutes it for %f.', FINGERPRINT.example),

@@ -1,7 +1,6 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, idPattern, type ParameterOf, queryParameter } from '../../http/openapi/parts.js';
 import { Anything, Text, TextOfBytes } from '../../http/validated-body.js';
-import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
 import {
   CREDENTIAL_ID,
   FINGERPRINT,
@@ -10,7 +9,8 @@ import {
   OWNER_ID,
   TARGET_SCHEMA,
   VERSION,
-} from '../decisions/bind-decision-fields.js';
+} from '../decision-record/bind-decision-fields.js';
+import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
 import { type KnownCredential, MAX_RECHECKED, MAX_TARGETS, readKnownCredentials } from './gateway-requests.js';
 
 const ACCOUNT_ID = {
@@ -26,7 +26,7 @@ export class IdentifyBody {
   @Text(FINGERPRINT) fingerprint?: string;
 }
 
-/** A query parameter without which a question of a gateway has no answer. */
+/** A query parameter that a question of a gateway must have. */
 export const requiredParameter = (name: string, description: string, example: string): ParameterOf =>
   queryParameter(name, description, { type: 'string', examples: [example] }, { required: true });
 
@@ -46,7 +46,7 @@ export class AuthorizeBody extends IdentifyBody {
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
     description:
       'Where the tunnel comes from: an address, or `address:port` with IPv6 in brackets. It is recorded with the decision. ' +
-      'Any other text, or none, is refused by a credential with a source restriction.',
+      'A credential with a source restriction permits nothing if there is no such address.',
     example: '203.0.113.9',
   })
   source?: string;

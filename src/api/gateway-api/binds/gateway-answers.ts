@@ -6,18 +6,18 @@ import { IdSource } from '../../../kernel/ids.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget } from '../../../rules/index.js';
+import { BindDecisionMetrics } from '../decision-record/bind-decision-metrics.js';
+import { BindDecisionQueue } from '../decision-record/bind-decision-queue.js';
+import { CredentialUsage } from '../decision-record/credential-usage.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
-import { BindDecisionMetrics } from '../decisions/bind-decision-metrics.js';
-import { BindDecisionQueue } from '../decisions/bind-decision-queue.js';
-import { CredentialUsage } from '../decisions/credential-usage.js';
+import { CredentialGrants } from '../decisions/credential-grants.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
+import { deciderOf, KeyAccess, type KeyGrants } from '../decisions/key-access.js';
+import { SourceCheck } from '../decisions/source-check.js';
 import { authorizedKeys } from './authorized-keys.js';
 import type { ChangedCredential, IdentifiedKey } from './binds.resource.js';
-import { CredentialGrants } from './credential-grants.js';
 import type { KnownCredential } from './gateway-requests.js';
-import { deciderOf, KeyAccess, type KeyGrants } from './key-access.js';
 import { changedSince } from './recheck.js';
-import { SourceCheck } from './source-check.js';
 
 /** How often a question is decided while the credentials of its key change. */
 const MAX_DECISIONS = 5;
@@ -83,7 +83,7 @@ export class GatewayAnswers {
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
     const { key, decided } = await this.decide(gateway, fingerprint, targets, source);
-    // No wait from here on: meanwhile a credential could be deleted (see KeyAccess).
+    // There is no wait from here on, since a credential could be deleted meanwhile: see KeyAccess.
     const decidedAt = this.ids.now();
     const common = {
       decidedAt,
@@ -104,7 +104,10 @@ export class GatewayAnswers {
     return decisions;
   }
 
-  /** If others had their turns meanwhile, the grants must still be the same afterwards. Throws Problem 503 if they never are. */
+  /**
+   * If others had their turns meanwhile, the grants must still be the same afterwards. Throws Problem 503 if they never
+   * are.
+   */
   private async decide(
     gateway: Gateway,
     fingerprint: string,
@@ -145,7 +148,10 @@ export class GatewayAnswers {
   }
 }
 
-/** What a decision depends on, of all grants of the key. Not when they were read, nor what else the account has changed. */
+/**
+ * The part of the key's grants that a decision depends on. The time of the read and other changes of the account do not
+ * count.
+ */
 const rightsOf = ({ grants }: KeyGrants): string =>
   JSON.stringify(
     grants.map(({ accountId, credentialId, version, ownerId, isOwnerActive, isExpired, aclDigest, sources }) => [

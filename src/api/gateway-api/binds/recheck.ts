@@ -10,15 +10,17 @@ interface CurrentState {
   readonly known_version: number;
   readonly version: number | null;
   readonly fingerprint: string | null;
-  /** Whether the credential exists and its key belongs to its account, which is that of the key's oldest credential. */
+  /**
+   * Whether the credential exists and its account owns its key. The account of a key's oldest credential owns the key.
+   */
   readonly grants_access: boolean;
   readonly is_owner_active: boolean;
   readonly is_expired: boolean;
 }
 
 /**
- * $1 and $2: ids and their known versions; $3: whether to return unchanged credentials too, so that the caller can
- * check the deny list; $4: the only account that the gateway serves, or null. The list itself is not a parameter: with a cached plan PostgreSQL would scan it for each row.
+ * $1 and $2: ids and their known versions. $3: whether to return unchanged credentials too, since the caller checks the
+ * deny list. $4: the only account that the gateway serves, or null.
  */
 const CURRENT_STATES = onPrimary({
   name: 'credential_states',
@@ -38,7 +40,7 @@ const CURRENT_STATES = onPrimary({
     order by known.ordinal`,
 });
 
-/** The credentials that changed since the gateway learned of them, read with one query for any number of them. */
+/** The credentials that changed since the gateway learned of them. */
 export async function changedSince(
   pool: Pool,
   { accountId }: Gateway,

@@ -3,12 +3,12 @@ import { AccountTurns } from '../../../kernel/account-turns.js';
 import type { ReadRequest } from '../../http/request-context.js';
 
 /**
- * Checks that are worked on at once. Each takes a millisecond in a turn of the event loop, so this is how long all checks
- * delay another request in its turn.
+ * Checks that are worked on at once. Each uses up to a millisecond of a turn of the event loop, so all checks delay
+ * another request by this many milliseconds.
  */
 const AT_ONCE = 2;
 
-/** Turns for checks, which are arithmetic alone. An account has one at a time, so it never has all of them. */
+/** Turns for checks, which only compute. An account has one at a time, so it never has all of them. */
 @Injectable()
 export class CheckTurns {
   private readonly turns = new AccountTurns({
@@ -22,7 +22,7 @@ export class CheckTurns {
   /** Throws Problem 429 if too many checks of the account wait, and 503 if too many of all do. */
   async run<T>({ caller: { accountId } }: ReadRequest, work: () => Promise<T>): Promise<T> {
     this.turns.refuseIfFull(accountId);
-    // Without the signal of the request, which is aborted once its body was read.
+    // The signal of the request is left out: it aborts as soon as the body was read.
     return this.turns.run(accountId, work);
   }
 }

@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { malformed } from '../../../kernel/problem.js';
-import { compiled, parseBindRule, permits, refuseTooManyRules, rulesOf } from '../../../rules/index.js';
+import { compileParsed, parseBindRule, permits, refuseTooManyRules, rulesWithinLimit } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
@@ -16,7 +16,10 @@ import { CredentialCheck } from './credential-check.js';
 
 const ANSWER = { anyOf: [BindCheck, BindChecks] };
 
-/** Questions before it matters. They change nothing, so they take no Idempotency-Key and every caller may ask them. */
+/**
+ * Questions that a caller asks before a tunnel opens. They change nothing, so they take no Idempotency-Key and every
+ * caller may ask them.
+ */
 @ApiTag('Checks', 'sshcr')
 @Controller()
 export class ChecksController {
@@ -34,7 +37,7 @@ export class ChecksController {
     summary: 'Ask whether an SSH credential would permit a tunnel',
     description:
       'Answers what a gateway would decide now if the key had this credential alone, and records nothing. ' +
-      'A refusal is answered with status 200 too, a list of targets with `decisions`.',
+      'A refusal has status 200 too. A list of targets is answered with `decisions`.',
     problems: ['not_found', 'too_many_requests'],
     parameters: [ID],
   })
@@ -60,8 +63,8 @@ export class ChecksController {
     id: 'checkAcl',
     summary: 'Ask whether rules would permit a tunnel',
     description:
-      'Answers for rules that no credential needs to have. A refusal is answered with status 200 too, ' +
-      'a list of targets with `decisions`.',
+      'Answers for the rules of the body, which no credential needs to have. A refusal has status 200 too. ' +
+      'A list of targets is answered with `decisions`.',
     problems: ['acl_rule_invalid', 'too_many_requests'],
   })
   checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
@@ -69,7 +72,7 @@ export class ChecksController {
     return this.turns.run(request, async () => {
       refuseTooManyRules(acl);
       const { results: parsed } = await mapInTurns(acl, parseBindRule);
-      const rules = compiled(rulesOf(acl), parsed);
+      const rules = compileParsed(rulesWithinLimit(acl), parsed);
       const { targets, isList } = await readTargets(target);
       const { results } = await mapInTurns(targets, (one) => {
         const { permitted: allowed, matchedRule } = permits(rules, one);

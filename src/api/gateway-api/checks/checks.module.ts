@@ -5,7 +5,7 @@ import { CheckTurns } from './check-turns.js';
 import { ChecksController } from './checks.controller.js';
 import { CredentialCheck } from './credential-check.js';
 
-/** Also for a service without gateways, whose rules wait for them. */
+/** A service without gateways has these routes too: its callers may write rules before they run a gateway. */
 @Module({
   controllers: [ChecksController, EdgeChecksController],
   providers: [CheckTurns, EdgePolicies, CredentialCheck],

@@ -3,11 +3,11 @@ import type { Pool } from 'pg';
 import { POOL, type Ref } from '../../../database/index.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import type { BindTarget } from '../../../rules/index.js';
-import { CredentialGrants, liveGrants } from '../binds/credential-grants.js';
-import { KeyAccess } from '../binds/key-access.js';
-import { SourceCheck } from '../binds/source-check.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
+import { CredentialGrants, liveGrants } from '../decisions/credential-grants.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
+import { KeyAccess } from '../decisions/key-access.js';
+import { SourceCheck } from '../decisions/source-check.js';
 
 /**
  * What a gateway would decide, if the key had this credential alone. It decides as GatewayAnswers does, and records
@@ -24,7 +24,7 @@ export class CredentialCheck {
     this.keyAccess = new KeyAccess(this.grants);
   }
 
-  /** `fingerprint` is that of the credential's key. */
+  /** `fingerprint`: the fingerprint of the credential's key. */
   async decide(
     { accountId, id }: Ref,
     fingerprint: string,
@@ -36,7 +36,7 @@ export class CredentialCheck {
     const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
     const ownLive = this.sources.withSourceChecks(live.filter(isOwn), source);
     const isAccounts = grants.some((grant) => grant.accountId === accountId);
-    // The grants of a key leave out most of those that are not live.
+    // The grants of a key leave out most credentials that are not live.
     const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
     const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
     const decide = bindDecider(own, ownLive);

@@ -1,8 +1,8 @@
 import { DedicatedConnections, type MaintenanceDatabase, type Ref } from '../../../database/index.js';
 import { AS_COMMITTED, LogPositions } from '../../../event-log/index.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
-import { deciderOf, KeyAccess } from '../binds/key-access.js';
-import { SourceCheck } from '../binds/source-check.js';
+import { deciderOf, KeyAccess } from '../decisions/key-access.js';
+import { SourceCheck } from '../decisions/source-check.js';
 import { LoggedGrants, type Moment } from './logged-grants.js';
 import { answerOf, type DecisionAnswer, type RecordedDecision } from './recorded-decision.js';
 
@@ -31,7 +31,8 @@ export const isRepeatable = (decision: RecordedDecision): decision is Repeatable
 
 /**
  * Makes a recorded decision again from the log, by the code that answers gateways. The log of its account counts up to
- * its position. No position is recorded of other accounts, which can have had the key too: their logs count up to its time.
+ * the decision's position. Other accounts can have had the key too: the record has no position of theirs, so their logs
+ * count up to the decision's time.
  */
 export async function decideAgain(database: MaintenanceDatabase, decision: RepeatableDecision): Promise<DecidedAgain> {
   const { pool } = database;
@@ -76,7 +77,7 @@ function momentOf(positions: LogPositions, decision: RecordedDecision, earlierMs
   return { positionOf, time: Date.parse(text) };
 }
 
-/** In every account. It reads the whole log, which has no index on keys. */
+/** The streams of all credentials of a key, in every account. It reads the whole log, which has no index on keys. */
 async function streamsOfKey(database: MaintenanceDatabase, fingerprint: string): Promise<readonly Ref[]> {
   const [prefix] = sshCredentialsReadModel.streamPrefixes;
   return DedicatedConnections.use(database, async (connections) => {

@@ -13,9 +13,9 @@ import {
   MAX_GRANTS_PER_KEY,
   type StoredCredentialGrant,
   servedBy,
-} from '../binds/credential-grants.js';
+} from '../decisions/credential-grants.js';
 
-/** The moment that a decision is made again for. */
+/** The moment for which a decision is made again. */
 export interface Moment {
   /** The size that each account's log had. */
   positionOf(accountId: string): Promise<number>;
@@ -52,7 +52,7 @@ export class LoggedGrants {
     return servedBy(gateway, { grants: grantsAmong(grants), logPosition, readAt: this.moment.time / 1000 });
   }
 
-  /** Every ACL is with its grant. */
+  /** Each grant has its ACL already. */
   aclsOf(): Promise<[]> {
     return Promise.resolve([]);
   }
@@ -76,7 +76,7 @@ export class LoggedGrants {
       aclDigest: createHash('sha256').update(JSON.stringify(acl)).digest('hex'),
       smallAcl: acl,
       sources: source_cidrs?.join(',') ?? null,
-      // Only lines for sshd have it.
+      // Only lines for sshd need it.
       expiresAt: null,
     };
   }
@@ -90,7 +90,7 @@ export class LoggedGrants {
   }
 }
 
-/** Those of an account's credentials, oldest first, that the statement of CredentialGrants selects. */
+/** The grants that the statement of CredentialGrants selects from these credentials of an account, oldest first. */
 function grantsAmong(credentials: readonly StoredCredentialGrant[]): readonly StoredCredentialGrant[] {
   const firstActive = credentials.find(({ isOwnerActive }) => isOwnerActive);
   return credentials

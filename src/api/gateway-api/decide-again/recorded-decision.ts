@@ -3,8 +3,8 @@ import { timeText } from '../../../event-log/index.js';
 import { Problem } from '../../../kernel/problem.js';
 import { type BindTarget, parseBindTarget } from '../../../rules/index.js';
 import { type BindDecisionAnswer, toAnswer } from '../binds/binds.resource.js';
+import type { RecordedBindDecision } from '../decision-record/bind-decisions.resource.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
-import type { RecordedBindDecision } from '../decisions/bind-decisions.resource.js';
 
 /** What a gateway is answered, with an empty field as null. */
 export type DecisionAnswer = Readonly<BindDecisionAnswer> & Pick<RecordedBindDecision, 'rule_index'>;
@@ -60,7 +60,7 @@ export async function findDecision(pool: Pool, id: string): Promise<RecordedDeci
   return { ...asked, target: targetOf(row), source: row.source ?? undefined, answer };
 }
 
-/** Four digits of a year: a time may be infinite, or later than any clock tells. */
+/** Whether the text begins with a year of four digits. PostgreSQL also knows infinite and later times. */
 const isTime = (text: string | null): boolean => text !== null && /^\d{4}-/.test(text);
 
 function refuseChangedTimes({ decidedAt, isKeyDenied, logPosition, readAt }: Row): void {

@@ -12,7 +12,7 @@ export interface CredentialGrant {
   readonly isExpired: boolean;
 }
 
-/** A grant with its rules, whose owner is active and which has not expired. */
+/** A grant with its rules. Its owner is active, and it has not expired. */
 export interface LiveGrant extends CredentialGrant {
   readonly acl: CompiledAcl;
 }

@@ -2,18 +2,18 @@ import type { Pool } from 'pg';
 import { onPrimary, type Ref } from '../../../database/index.js';
 import { ChangeStreams, STREAM_LIMITS } from '../revocations/change-streams.js';
 import type { ChangeWatch } from '../revocations/change-watch.js';
-import { type Changes, changesSince, type Moment } from '../revocations/moment.js';
+import { changesSince, type NewChanges, type Watermark } from '../revocations/watermark.js';
 
-/** Beyond this many changes at once it is cheaper for gateways to ask about everything anew. */
+/** Beyond this many changes at once, gateways ask about everything anew. */
 const MAX_CHANGES = 10_000;
 /** One edge has at most 1,000. More than one account can change in a moment: see the limits of appends. */
 const MAX_HOSTPORTS = 200_000;
-/** A stream holds that many for a reader: one account must not end the streams of all. */
+/** A stream holds this many for a slow reader: the changes of one account must not end the streams of all gateways. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 const MAX_HOSTPORTS_IN_EVENT = 5_000;
 const MAX_CHANGES_IN_EVENT = 1_000;
 
-/** An edge, a policy or a tunnel group that may have changed. A changed rule is told as its policy. */
+/** An edge, a policy or a tunnel group that may have changed. A changed rule counts as a change of its policy. */
 export interface ChangedEdgePart extends Ref {
   /** The hostports that the edge lists now, in canonical form. Empty for all others. */
   readonly hostports: readonly string[];
@@ -57,11 +57,11 @@ const CHANGES = onPrimary({
     from moment`,
 });
 
-/** Finds what edges of all accounts let in, and where to, that may have changed since a moment. */
+/** Finds the edges, IP policies and tunnel groups of all accounts that may have changed since a watermark. */
 export class EdgeChanges {
   constructor(private readonly pool: Pool) {}
 
-  since(last: Moment | undefined): Promise<Changes<ChangedEdgePart>> {
+  since(last: Watermark | undefined): Promise<NewChanges<ChangedEdgePart>> {
     return changesSince(this.pool, CHANGES, [last?.snapshot ?? null], last);
   }
 }

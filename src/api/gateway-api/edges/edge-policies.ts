@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { onPrimary, POOL, queryNamed, wantedRows } from '../../../database/index.js';
-import { type Address, type IpRule, networksAround } from '../../../rules/index.js';
+import { type Address, type IpRule, networksContaining } from '../../../rules/index.js';
 
-/** All rules of the policies, up to `$3` rows. The inner limits end the reading, so no account costs more than that. */
+/** All rules of the policies, up to `$3` rows. The inner limits bound what one account can make the database read. */
 const RULES = onPrimary({
   name: 'ip_rules_of_policies',
   text: `select found.* from (
@@ -16,8 +16,8 @@ const RULES = onPrimary({
 });
 
 /**
- * The rule of each policy that decides, of those of the networks `$3`, the largest first: see decidingRule. The index by
- * network finds them, so a policy of any size costs the same, and the answer has one row for each.
+ * The rule of each policy that decides, among its rules for the networks `$3`, the largest first: see decidingRule. The
+ * answer has one row for each policy.
  */
 const DECIDING = onPrimary({
   name: 'ip_rules_deciding',
@@ -52,9 +52,9 @@ export class EdgePolicies {
     return rows.length > max ? undefined : byPolicy(rows);
   }
 
-  /** Of each policy that exists, the rule that decides about the address, if one does. */
+  /** For each policy that exists, the rule that decides about the address, if there is one. */
   deciding(accountId: string, policyIds: readonly string[], address: Address): Promise<RulesByPolicy> {
-    return this.ofNetworks(accountId, policyIds, networksAround(address));
+    return this.ofNetworks(accountId, policyIds, networksContaining(address));
   }
 
   /** Each policy that exists, without its rules. */

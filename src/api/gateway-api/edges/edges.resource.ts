@@ -40,7 +40,7 @@ export class EdgeCheckBody {
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', { ...SOURCE, required: true }) source?: string;
 }
 
-/** Of one question. An edge lists as many. */
+/** The maximum of one question. An edge lists at most as many. */
 const MAX_ASKED_HOSTPORTS = 1_000;
 
 export class FindEdgesBody {
@@ -133,12 +133,12 @@ export class ResolvedIpRule {
 export class ResolvedIpPolicy {
   @ApiField({ description: 'Id, as the edge names it.', example: `ipp_${EXAMPLE_KSUID}` }) id!: string;
   @ApiField({
-    description: 'Whether the policy exists. With one that does not, an enabled restriction lets no address in.',
+    description: 'Whether the policy exists. If it does not, an enabled restriction lets no address in.',
     example: true,
   })
   exists!: boolean;
   @ApiField({
-    description: `The rules, oldest first. Null if the policy does not exist, with \`source\`, and for all policies of an account that has more than its share of the ${MAX_RULES_OF_AN_ANSWER} rules of an answer: then ask with \`source\`.`,
+    description: `The rules, oldest first. Null if the policy does not exist, or if the question has a \`source\`. Null too if the account has more than its share of the ${MAX_RULES_OF_AN_ANSWER} rules of an answer: then ask with \`source\`.`,
     listOf: ResolvedIpRule,
     nullable: true,
   })
@@ -170,7 +170,8 @@ export class ListedEdge {
   })
   ip_policies!: ResolvedIpPolicy[];
   @ApiField({
-    description: 'The tunnel group of the backend; null if the backend is none that this service has.',
+    description:
+      'The tunnel group of the backend; null if the edge has no backend, or one that this service does not have.',
     type: ResolvedTunnelGroup,
     nullable: true,
   })
@@ -180,14 +181,14 @@ export class ListedEdge {
 }
 
 const LEFT_OUT = {
-  description: `The number of edges that are left out because those of the answer name at most ${MAX_POLICIES_OF_AN_ANSWER} IP policies. Let no client in by them.`,
+  description: `The number of edges that are left out, since the edges of an answer name at most ${MAX_POLICIES_OF_AN_ANSWER} IP policies. Let no client in by an edge that is left out.`,
   type: 'integer',
   example: 0,
 } as const;
 
 const BEFORE_LEFT_OUT = {
   description:
-    'The number of edges at the beginning of `edges` that come before each one that is left out: all of them if none is. Serve none of the others: an edge that is left out may be the one that serves.',
+    'The number of edges at the beginning of `edges` that listed the hostport before every edge that is left out; all of them if none is left out. Serve none of the others: an edge that is left out may be the one that serves.',
   type: 'integer',
   example: 1,
 } as const;
@@ -220,7 +221,7 @@ export class EdgesOfHostports {
   @ApiField({ description: 'Each edge that lists one of the hostports, once.', listOf: ListedEdge })
   edges!: ListedEdge[];
   @ApiField({
-    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${MAX_POLICIES_OF_AN_ANSWER} IP policies, or have too many rules: ask again about these. The first one never is.`,
+    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${MAX_POLICIES_OF_AN_ANSWER} IP policies, or have too many rules: ask again about the missing ones. The first hostport is never missing.`,
     listOf: EdgesOfHostport,
   })
   hostports!: EdgesOfHostport[];

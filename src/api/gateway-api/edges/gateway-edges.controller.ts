@@ -22,7 +22,7 @@ export class GatewayEdgesController {
     id: 'findEdges',
     summary: 'Find the TCP edges that list a hostport',
     description:
-      'Each with the labels of its tunnel group, and with the rules of its IP policies or, with `source`, whether it lets this address in.',
+      'Each edge has the labels of its tunnel group and the rules of its IP policies. With `source`, the answer says whether each edge lets this address in, and leaves out the rules.',
     parameters: [
       requiredParameter('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000'),
       queryParameter('source', SOURCE.description, { type: 'string', examples: [SOURCE.example] }),
@@ -41,7 +41,7 @@ export class GatewayEdgesController {
   @ApiGatewayAnswer(EdgesOfHostports, {
     id: 'findEdgesOfHostports',
     summary: 'Find the TCP edges that list several hostports',
-    description: 'Each edge once, with the labels of its tunnel group and the rules of its IP policies.',
+    description: 'Lists each edge once, with the labels of its tunnel group and the rules of its IP policies.',
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
   })
   findAll(@Body() body: FindEdgesBody, @Req() request: FastifyRequest): Promise<EdgesOfHostports> {

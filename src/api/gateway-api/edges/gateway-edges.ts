@@ -8,7 +8,7 @@ import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
 import { TCP_EDGES, toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
-import { asFarAsRoom, type EdgesWithRoom, withRoom } from './answer-room.js';
+import { type LimitedEdges, limitEdges, limitHostports } from './answer-size.js';
 import { decideEdge, policyIdsOf } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
 import {
@@ -23,7 +23,7 @@ import {
 /** What an answer says about the policies and the decision of an edge. */
 type Resolve = (edge: Entity<TcpEdge>) => Pick<ListedEdge, 'ip_policies' | 'check'>;
 
-/** The edges at a hostport, with what they name, so that a gateway needs one question. */
+/** The edges at a hostport, with the policies and groups that they name. */
 @Injectable()
 export class GatewayEdges {
   constructor(
@@ -39,38 +39,40 @@ export class GatewayEdges {
     source: Address | undefined,
     baseUrl: string,
   ): Promise<ListedEdges> {
-    const room = withRoom(await this.edges.list(hostport, accountId));
-    const edges = await this.listed(room.kept, source, baseUrl);
-    return { edges, ...countsOf(room, edges) };
+    const limited = limitEdges(await this.edges.list(hostport, accountId));
+    const edges = await this.listed(limited.kept, source, baseUrl);
+    return { edges, ...countsOf(limited, edges) };
   }
 
-  /** The hostports are canonical. Those that the answer has no room for are left out, but never the first one. */
+  /** The hostports are canonical. Hostports beyond the size of an answer are left out, but never the first one. */
   async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
     const all = await Promise.all(hostports.map((hostport) => this.edges.list(hostport, accountId)));
-    const rooms = asFarAsRoom(all.map(withRoom));
-    const { refs, edges } = await this.withRoomForRules(uniqueOf(rooms), rooms[0]?.kept.length ?? 0, baseUrl);
+    const limited = limitHostports(all.map(limitEdges));
+    const { refs, edges } = await this.limitRules(uniqueOf(limited), limited[0]?.kept.length ?? 0, baseUrl);
     const listed = new Set(refs.map(({ id }) => id));
     const byId = new Map(edges.map((one) => [one.edge.id, one]));
-    const answers = rooms.flatMap((room, n) => {
-      if (!room.kept.every(({ id }) => listed.has(id))) return [];
-      const found = room.kept.flatMap(({ id }) => byId.get(id) ?? []);
-      return [{ hostport: hostports[n] ?? '', edge_ids: found.map(({ edge }) => edge.id), ...countsOf(room, found) }];
+    const answers = limited.flatMap((ofHostport, n) => {
+      if (!ofHostport.kept.every(({ id }) => listed.has(id))) return [];
+      const found = ofHostport.kept.flatMap(({ id }) => byId.get(id) ?? []);
+      return [
+        { hostport: hostports[n] ?? '', edge_ids: found.map(({ edge }) => edge.id), ...countsOf(ofHostport, found) },
+      ];
     });
     return { edges, hostports: answers };
   }
 
   /**
-   * The first of the edges, as far as no account has more rules than its share. The edges of one hostport are listed
-   * whatever rules they have, as in a question about it alone.
+   * Lists the first edges, as far as no account has more rules than its share. The edges of the first hostport are
+   * always listed, as in a question about that hostport alone.
    */
-  private async withRoomForRules(all: readonly Ref[], ofFirstHostport: number, baseUrl: string) {
+  private async limitRules(all: readonly Ref[], ofFirstHostport: number, baseUrl: string) {
     for (let refs = all; ; refs = refs.slice(0, Math.max(ofFirstHostport, Math.ceil(refs.length / 4)))) {
       const edges = await this.listed(refs, undefined, baseUrl);
       if (refs.length <= ofFirstHostport || !edges.some(hasNoRules)) return { refs, edges };
     }
   }
 
-  /** What is deleted meanwhile is left out. */
+  /** Leaves out edges that are deleted meanwhile. */
   private async listed(refs: readonly Ref[], source: Address | undefined, baseUrl: string): Promise<ListedEdge[]> {
     const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
     const edges = found.flatMap((edge) => edge ?? []);
@@ -143,13 +145,13 @@ async function ofEachAccount<Found>(
   return new Map(await Promise.all(found));
 }
 
-const countsOf = ({ leftOut, beforeLeftOut }: EdgesWithRoom, edges: readonly ListedEdge[]) => ({
+const countsOf = ({ leftOut, beforeLeftOut }: LimitedEdges, edges: readonly ListedEdge[]) => ({
   left_out: leftOut,
   before_left_out: edges.filter(({ edge }) => beforeLeftOut.has(edge.id)).length,
 });
 
-const uniqueOf = (rooms: readonly EdgesWithRoom[]): Ref[] => [
-  ...new Map(rooms.flatMap(({ kept }) => kept.map((ref) => [ref.id, ref]))).values(),
+const uniqueOf = (limited: readonly LimitedEdges[]): Ref[] => [
+  ...new Map(limited.flatMap(({ kept }) => kept.map((ref) => [ref.id, ref]))).values(),
 ];
 
 const hasNoRules = ({ ip_policies }: ListedEdge): boolean =>

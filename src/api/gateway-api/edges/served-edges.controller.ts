@@ -25,7 +25,7 @@ export class PortsOfHost {
   ports!: number[];
 }
 
-/** What a gateway needs that listens on the hostports of edges. */
+/** Routes for a gateway that listens on the hostports of edges. */
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/edges')
 export class ServedEdgesController {
@@ -57,7 +57,7 @@ export class ServedEdgesController {
       description:
         'Server-Sent Events, like those of `GET /ssh_gateway/changes`. The data of each event `changed` is ' +
         '`{"account_id": ..., "ids": [...], "hostports": [...]}`: the edges, IP policies and tunnel groups of an account ' +
-        'that may have changed, and the hostports that these edges list now. Ask anew about these hostports, and about those of ' +
+        'that may have changed, and the hostports that these edges list now. Ask anew about these hostports, and about the hostports of ' +
         'edges that you hold under such an id or that name one.',
       parameters: [],
     },

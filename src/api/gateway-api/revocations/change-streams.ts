@@ -9,9 +9,9 @@ import type { ChangeWatch } from './change-watch.js';
 export interface StreamLimits {
   /** The longest silence of a stream, so that each side notices that the other one is away. */
   readonly heartbeatMs: number;
-  /** Of one instance. */
+  /** Maximum streams of one instance. */
   readonly maxStreams: number;
-  /** Of one token at one instance: no gateway can take the streams of all others. */
+  /** Maximum streams of one token at one instance: no gateway can take the streams of all others. */
   readonly maxStreamsOfToken: number;
   /** What a stream may hold for a slow reader. */
   readonly maxUnreadBytes: number;
@@ -31,8 +31,8 @@ const RETRY_MS = 1_000;
 const MAX_ENDING_MS = 1_000;
 
 /**
- * Changes as Server-Sent Events. Nothing is kept for a gateway: a stream begins with `ready`, and when it
- * ends, for whatever reason, the gateway opens another one and rechecks what it holds.
+ * Changes as Server-Sent Events. The service keeps nothing for a gateway. A stream begins with `ready`; when it ends,
+ * the gateway opens another one and rechecks what it holds.
  */
 export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy {
   private readonly streams = new Set<Readable>();
@@ -45,7 +45,7 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
 
   constructor(
     private readonly watch: ChangeWatch<Changed>,
-    /** The data of the events that tell it, in their order. */
+    /** The data of the events that tell of these changes, in their order. */
     private readonly eventsOf: (changed: readonly Changed[]) => Iterable<object>,
     private readonly limits: StreamLimits = STREAM_LIMITS,
   ) {}
@@ -61,7 +61,10 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     for (const stream of this.streams) end(stream);
   }
 
-  /** Of the accounts that the gateway serves. Throws Problem 429 above a maximum. Rejects if the database is away. */
+  /**
+   * Opens a stream of the changes in the accounts that the gateway serves. Throws Problem 429 above a maximum. Rejects
+   * if the database is away.
+   */
   async open(disconnected: AbortSignal, gateway: Gateway): Promise<Readable> {
     const leave = this.enter(gateway);
     const stream = this.make();
@@ -142,7 +145,10 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     if (stream.readableLength > this.limits.maxUnreadBytes) stream.destroy();
   }
 
-  /** A stream whose reader was behind at two beats is cut: what it says comes too late. A new one may have no reader yet. */
+  /**
+   * Cuts a stream whose reader was behind at two beats: its changes would come too late. At one beat, a new stream may
+   * have no reader yet.
+   */
   private beat(): void {
     for (const stream of this.streams) {
       const wasBehind = this.behind.delete(stream);

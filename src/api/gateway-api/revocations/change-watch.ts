@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ref } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
-import type { Changes, Moment } from './moment.js';
+import type { NewChanges, Watermark } from './watermark.js';
 
 export interface ChangeListener<Changed> {
   changed(refs: readonly Changed[]): void;
-  /** Changes may have been missed. The listener is told of none that follow. */
+  /** Changes may have been missed. The listener hears of no further ones. */
   lost(): void;
 }
 
 interface ChangesSince<Changed> {
-  since(last: Moment | undefined): Promise<Changes<Changed>>;
+  since(last: Watermark | undefined): Promise<NewChanges<Changed>>;
 }
 
 /** Delay until a listener hears of a change, regardless of which instance wrote it. */
@@ -18,7 +18,7 @@ const POLL_EVERY_MS = 25;
 
 /**
  * Tells listeners of every change after they were added. All listeners of an instance share one query, and without
- * listeners there is none, as with LogHeads.
+ * listeners no query runs, as with LogHeads.
  */
 export class ChangeWatch<Changed extends Ref = Ref> {
   private readonly listeners = new Set<ChangeListener<Changed>>();
@@ -42,23 +42,23 @@ export class ChangeWatch<Changed extends Ref = Ref> {
 
   private async start(): Promise<void> {
     try {
-      const { moment } = await this.changes.since(undefined);
-      void this.poll(moment);
+      const { watermark } = await this.changes.since(undefined);
+      void this.poll(watermark);
     } catch (error) {
       this.end(error);
       throw error;
     }
   }
 
-  private async poll(first: Moment): Promise<void> {
+  private async poll(first: Watermark): Promise<void> {
     let last = first;
     try {
       for (;;) {
         await sleep(POLL_EVERY_MS);
         if (this.listeners.size === 0) return this.end(undefined);
-        const { moment, changed } = await this.changes.since(last);
+        const { watermark, changed } = await this.changes.since(last);
         if (changed === undefined) return this.end('too many changes at once, or another database server');
-        last = moment;
+        last = watermark;
         if (changed.length > 0) for (const listener of this.listeners) listener.changed(changed);
       }
     } catch (error) {

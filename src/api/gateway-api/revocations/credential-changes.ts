@@ -1,16 +1,14 @@
 import type { Pool } from 'pg';
 import { onPrimary, type Ref } from '../../../database/index.js';
-import { type Changes, changesSince, type Moment } from './moment.js';
+import { changesSince, type NewChanges, type Watermark } from './watermark.js';
 
-/** Beyond this many changes at once it is cheaper to recheck everything than to be told of each. */
+/** Beyond this many changes at once, gateways recheck everything. */
 const MAX_CHANGES = 10_000;
 
 /**
- * $1 and $2: snapshot and clock of the last look; null for the first one, which finds no change.
- * An event is new if the last snapshot did not see its transaction, however long that took to commit. `xip` are the
- * transactions that were in progress then. A credential that was only created is known to no gateway, and an owner that
- * was only created had no credential. It can still
- * change what other credentials of its key permit, like every change of a credential: see KeyAccess.
+ * $1 and $2: snapshot and clock of the last look; null for the first look, which finds no change. An event is new if
+ * the last snapshot did not see its transaction, which may have been in progress then (`xip`). No gateway knows a
+ * credential that was only created, but each change can change what other credentials of its key permit: see KeyAccess.
  */
 const CHANGES = onPrimary({
   name: 'credential_changes',
@@ -38,6 +36,7 @@ const CHANGES = onPrimary({
       union all
       select c.account_id, c.id, false, c.fingerprint
         from streams s join ssh_credentials c on c.account_id = s.account_id and c.owner_id = s.stream_id
+        -- An owner that was only created had no credential.
         where not s.is_credential and not s.is_unknown
       union all
       select c.account_id, c.id, false, c.fingerprint from ssh_credentials c
@@ -60,7 +59,7 @@ const CHANGES = onPrimary({
 export class CredentialChanges {
   constructor(private readonly pool: Pool) {}
 
-  since(last: Moment | undefined): Promise<Changes<Ref>> {
+  since(last: Watermark | undefined): Promise<NewChanges<Ref>> {
     return changesSince(this.pool, CHANGES, [last?.snapshot ?? null, last?.now ?? null], last);
   }
 }

@@ -14,10 +14,10 @@ const RAW_PROBLEMS = new Map<string | undefined, [ProblemName, string]>([
 ]);
 
 /** Answers what did not become a request, in the same shape as any other error. */
-export class Connections {
+export class HttpConnections {
   /**
-   * The answers of each connection that were not written as a whole when its newest request came, which has the last one. A
-   * client may send further requests before it has read them (pipelining).
+   * The answers of each connection that were not complete when its newest request came; the last one answers that
+   * request. A client may send further requests before it has read them (pipelining).
    */
   private readonly answers = new WeakMap<Duplex, readonly ServerResponse[]>();
   private readonly refused = new WeakSet<Duplex>();
@@ -36,14 +36,14 @@ export class Connections {
       if (error.code === 'ECONNRESET') socket.destroy();
       else void this.refuse(socket, problemOf(error));
     });
-    // Without these listeners Node answers by itself: 100 before authentication, a 417 without a body, and silence.
+    // Without these listeners Node would send 100 before authentication, 417 without a body, and no answer to CONNECT.
     server.on('checkContinue', (request, response) => {
       this.awaitingContinue.add(request);
       server.emit('request', request, response);
     });
     server.on('checkExpectation', (request, response) => server.emit('request', request, response));
     server.on('connect', (_, socket) => {
-      void this.refuse(socket, new Problem('not_implemented', 'The service is no proxy: it does not know CONNECT.'));
+      void this.refuse(socket, new Problem('not_implemented', 'The service is not a proxy: it does not know CONNECT.'));
     });
   }
 

@@ -7,7 +7,9 @@ import { JSON_TYPE, problemBody } from '../problem.filter.js';
 /** A client that reads its answer closes; any other one is cut off after this time. */
 const LINGER_MS = 2_000;
 
-/** The bytes that answer what did not become a request: there is no reply, only the connection. */
+/**
+ * The answer, as bytes, to what did not become a request: Fastify has no reply for it, so it goes to the connection.
+ */
 export function rawAnswer(operationId: string, headers: HeaderValues, problem: Problem): string {
   const body = JSON.stringify(problemBody(operationId, problem));
   const all = {

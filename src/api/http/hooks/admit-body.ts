@@ -2,11 +2,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { preParsingHookHandler } from 'fastify';
 import { Problem } from '../../../kernel/problem.js';
 import { BODY_LIMIT_BYTES } from '../body-parsers.js';
-import type { Connections } from '../connections/connections.js';
+import type { HttpConnections } from '../connections/connections.js';
 
 /** Refuses a compressed body, and lets a client that waits for 100 send its body. */
 export const admitBody =
-  (connections: Connections): preParsingHookHandler =>
+  (connections: HttpConnections): preParsingHookHandler =>
   ({ headers }, reply, _payload, done) => {
     if (isCompressed(headers)) {
       // What is accepted instead: RFC 9110, 15.5.16.

@@ -46,7 +46,7 @@ function notTaken(name: string, { parameters }: QueryOfRoute): Problem {
   return malformed(`This route has no query parameter ${quoted(name)}; it ${taken}.`);
 }
 
-/** Who asks a list for one of these believes in a filter, also where its items have no such field. */
+/** A caller who sends one of these to a list believes that it filters, even if the items have no such field. */
 const FIELDS_OF_MOST: ReadonlySet<string> = new Set(['id', 'description', 'metadata', 'name', 'owner_id']);
 
 const isFieldOf = ({ itemFields }: QueryOfRoute, name: string): boolean =>

@@ -10,8 +10,8 @@ const COMPRESSIBLE = /^(?:application\/(?:json|javascript|cloudevents-batch\+jso
 
 /**
  * Gzips a list or another long text for a client that accepts it. An answer with an ETag stays as it is, because a
- * strong tag stands for the exact bytes. Compression is no risk to secrets here (BREACH): no page can make a browser send
- * a key.
+ * strong tag stands for the exact bytes. Compression does not endanger secrets here (BREACH): no page can make a
+ * browser send a key.
  */
 export const compress: onSendHookHandler = ({ method, headers }, reply, body, done) => {
   const isFound = reply.statusCode === 200 && isSafeMethod(method);

@@ -3,10 +3,10 @@ import { editDistance } from '../../../kernel/edit-distance.js';
 /** Longer paths are not searched for: a path of the service has no more words. */
 const MAX_WORDS = 8;
 const MAX_PATH_CHARACTERS = 200;
-/** Of all words, how many must be the same on both sides. */
+/** The part of all words that must be the same on both sides. */
 const MIN_SIMILARITY = 0.5;
 
-/** The paths of the service by their words. A request that finds no route is cheap to send, so it must be cheap to answer. */
+/** The paths of the service by their words. Anyone can send requests without a route, so the search has bounds. */
 export class NearPaths {
   private readonly paths: readonly { readonly path: string; readonly words: readonly string[] }[];
   private readonly words: ReadonlySet<string>;
@@ -37,7 +37,10 @@ export class NearPaths {
   }
 }
 
-/** Each once, without the plural, and without what is variable: parameters, ids and versions of an API. */
+/**
+ * The words of a path, each once, without a plural s, and without variable parts: parameters, ids and versions of an
+ * API.
+ */
 const wordsOf = (path: string): string[] => [
   ...new Set(
     path

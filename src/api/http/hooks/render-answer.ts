@@ -7,6 +7,6 @@ export const renderAnswer: preSerializationHookHandler = (request, reply, payloa
   void reply.headers(payload.headers);
   const { render } = request.routeOptions.config;
   const body = render === undefined ? payload.render(request.baseUrl) : render(payload, request.baseUrl);
-  // For undefined Fastify would serialize the Answer itself.
+  // If the payload were undefined, Fastify would serialize the Answer itself.
   done(null, body ?? null);
 };

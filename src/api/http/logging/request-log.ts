@@ -4,14 +4,12 @@ import { isSafeMethod, readTraceId } from '../preconditions.js';
 import { ipOf } from '../request-context.js';
 import type { LoggedRequests } from './logged-requests.js';
 
-/** Of which requests the log has a line; it has one of every error and every change in any case. */
-
 type WriteLine = (level: 'error' | 'warn' | 'info', fields: object, message: string) => void;
 
 /**
  * A line in the log for an answer, written when its headers are ready. It has what finds the request again, and nothing
- * that a caller chose: no path, query, header or body, so no secret in the wrong place. The trace-id alone is a caller's,
- * and is 32 hexadecimal digits.
+ * that a caller chose: no path, query, header or body, so no secret in the wrong place. Only the trace-id comes from
+ * the caller, and it is 32 hexadecimal digits.
  */
 export class RequestLog {
   private readonly logsAll: boolean;
@@ -59,6 +57,6 @@ const isChange = ({ method, routeOptions }: FastifyRequest): boolean =>
 const levelOf = (status: number): 'error' | 'warn' | 'info' =>
   status === 500 ? 'error' : status >= 400 ? 'warn' : 'info';
 
-/** To a tenth. Absent for a request that no hook has seen. */
+/** To a tenth of a millisecond; undefined for a request that no hook has seen. */
 const millisecondsSince = (time: number): number | undefined =>
   time > 0 ? Math.round((performance.now() - time) * 10) / 10 : undefined;

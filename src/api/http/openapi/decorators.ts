@@ -17,7 +17,13 @@ import {
   type ParameterOf,
   uriOfList,
 } from './parts.js';
-import { BODY, CLOSED, FIELDS, FOR_GATEWAYS, OPEN } from './problem-responses.js';
+import {
+  API_KEY_PROBLEMS,
+  BODY_PROBLEMS,
+  FIELD_PROBLEMS,
+  GATEWAY_PROBLEMS,
+  PUBLIC_PROBLEMS,
+} from './problem-responses.js';
 import { CHANGED_HEADERS, DELETED_HEADERS, FEED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
 
 /** Schemas of a field that may hold any JSON value. */
@@ -40,7 +46,7 @@ export const ApiSchemaName =
     deferDeclaration(({ ApiSchema }) => ApiSchema({ name })(target));
   };
 
-/** Groups the routes of a controller under this name; `prefix` is that of the ids in their paths. */
+/** Groups the routes of a controller under this name; `prefix`: the prefix of the ids in their paths. */
 export const ApiTag =
   (name: string, prefix?: IdPrefix): ClassDecorator =>
   (target) => {
@@ -54,7 +60,7 @@ type ResourceClass = new () => object;
 export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
-    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused'],
+    problems: [...API_KEY_PROBLEMS, ...BODY_PROBLEMS, ...FIELD_PROBLEMS, 'role_missing', 'idempotency_key_reused'],
     parameters: [IDEMPOTENCY_KEY],
   });
 
@@ -63,12 +69,13 @@ export const ApiList = (
   resource: ResourceClass,
   path: string,
   {
-    plural = path,
+    listKey = path,
     parameters = [AS_OF],
     creation = [],
     ...operation
   }: Operation & {
-    readonly plural?: string;
+    /** Key of the items in the answer. Absent: the path. */
+    readonly listKey?: string;
     readonly parameters?: readonly ParameterOf[];
     /** The class of the body that creates an item. */
     readonly creation?: readonly ResourceClass[];
@@ -78,9 +85,9 @@ export const ApiList = (
     success: {
       status: 200,
       description: 'A page of the list, newest first.',
-      type: pageClassOf(resource, plural, path),
+      type: pageClassOf(resource, listKey, path),
     },
-    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
+    problems: [...API_KEY_PROBLEMS, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
     parameters: [LIMIT, BEFORE_ID, ...parameters],
     items: [resource, ...creation],
   });
@@ -94,7 +101,7 @@ export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDec
       type: resource,
       headers: VERSION_HEADERS,
     },
-    problems: [...CLOSED, 'event_unreadable'],
+    problems: [...API_KEY_PROBLEMS, 'event_unreadable'],
     parameters: [ID, IF_NONE_MATCH, AS_OF],
     notModified: true,
   });
@@ -103,7 +110,7 @@ export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDec
 export const ApiGetPart = (part: ResourceClass, operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The current state.', type: part },
-    problems: CLOSED,
+    problems: API_KEY_PROBLEMS,
     parameters: [ID],
   });
 
@@ -113,7 +120,13 @@ export const ApiHistory = (history: ResourceClass, operation: Operation): Method
     { ...operation, refusesUnknownParameters: true },
     {
       success: { status: 200, description: 'A page of the history, oldest first.', type: history },
-      problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
+      problems: [
+        ...API_KEY_PROBLEMS,
+        'cursor_malformed',
+        'limit_out_of_range',
+        'limit_not_a_number',
+        'event_unreadable',
+      ],
       parameters: [ID, AFTER, EVENT_LIMIT, AS_OF],
     },
   );
@@ -127,7 +140,7 @@ export const ApiFeed = (
   documentOperation(operation, {
     success: { status: 200, description: 'The events, oldest first.', type: page, headers: FEED_HEADERS },
     otherTypes,
-    problems: [...CLOSED, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
+    problems: [...API_KEY_PROBLEMS, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
     parameters: [...parameters, LAST_EVENT_ID],
   });
 
@@ -135,7 +148,14 @@ export const ApiFeed = (
 export const ApiUpdate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The updated resource.', type: resource, headers: CHANGED_HEADERS },
-    problems: [...CLOSED, ...BODY, ...FIELDS, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
+    problems: [
+      ...API_KEY_PROBLEMS,
+      ...BODY_PROBLEMS,
+      ...FIELD_PROBLEMS,
+      'role_missing',
+      'idempotency_key_reused',
+      'precondition_failed',
+    ],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
@@ -143,7 +163,7 @@ export const ApiUpdate = (resource: ResourceClass, operation: Operation): Method
 export const ApiDelete = (operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 204, description: 'Deleted.', headers: DELETED_HEADERS },
-    problems: [...CLOSED, ...BODY, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
+    problems: [...API_KEY_PROBLEMS, ...BODY_PROBLEMS, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
@@ -155,7 +175,7 @@ export const ApiPublicFile = (
 ): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The file.', content: { [contentType]: {} }, headers: HEADERS },
-    problems: OPEN,
+    problems: PUBLIC_PROBLEMS,
     parameters,
     security: 'public',
   });
@@ -167,12 +187,12 @@ export const ApiCheck = (
 ): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The answer.', ...contentOf(answer) },
-    problems: [...CLOSED, ...BODY, ...FIELDS],
+    problems: [...API_KEY_PROBLEMS, ...BODY_PROBLEMS, ...FIELD_PROBLEMS],
     parameters,
     ...('anyOf' in answer && { models: answer.anyOf }),
   });
 
-/** GET of an answer about the caller's account that is no resource. */
+/** GET of an answer about the caller's account that is not a resource. */
 export const ApiAccountAnswer = (
   answer: AnswerType,
   operation: Operation,
@@ -180,7 +200,7 @@ export const ApiAccountAnswer = (
 ): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The answer.', ...contentOf(answer) },
-    problems: CLOSED,
+    problems: API_KEY_PROBLEMS,
     parameters,
   });
 
@@ -195,7 +215,7 @@ export const ApiGatewayAnswer = (
 ): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 200, description: 'The answer.', ...contentOf(answer) },
-    problems: [...FOR_GATEWAYS, ...(parameters === undefined ? [...BODY, ...FIELDS] : [])],
+    problems: [...GATEWAY_PROBLEMS, ...(parameters === undefined ? [...BODY_PROBLEMS, ...FIELD_PROBLEMS] : [])],
     parameters: parameters ?? [],
     security: 'gateway',
     ...(body !== undefined && { body }),
@@ -218,11 +238,11 @@ const SCHEMAS = '#/components/schemas/';
 const nameOf = (schemaClass: ResourceClass): string =>
   Reflect.getMetadata(SCHEMA_NAME, schemaClass) ?? schemaClass.name;
 
-/** The class of a list's envelope: see pages.ts. */
-function pageClassOf(resource: ResourceClass, plural: string, path: string): ResourceClass {
+/** The class of the body of a list: see pages.ts. */
+function pageClassOf(resource: ResourceClass, listKey: string, path: string): ResourceClass {
   class Page {}
   ApiSchemaName(`${nameOf(resource)}List`)(Page);
-  ApiField({ ...LIST, listOf: resource })(Page.prototype, plural);
+  ApiField({ ...LIST, listOf: resource })(Page.prototype, listKey);
   ApiField(uriOfList(path))(Page.prototype, 'uri');
   ApiField(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');
   return Page;

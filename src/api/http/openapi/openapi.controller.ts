@@ -7,7 +7,7 @@ import { JSON_TYPE } from '../problem.filter.js';
 import { ApiPublicFile, ApiTag } from './decorators.js';
 import type { ParameterOf } from './parts.js';
 
-/** The committed document, of which the build makes a copy beside the compiled code. A test makes it from the code. */
+/** The committed document, which a test makes from the code. The build copies it beside the compiled code. */
 const COMMITTED = new URL('../../../../openapi.json', import.meta.url);
 
 interface Document {
@@ -110,7 +110,7 @@ class OpenApiController {
 
   @Get()
   @RouteConfig({ isPublic: true })
-  @ApiPublicFile('text/html', { id: 'getRoot', summary: 'Lead to the API documentation' })
+  @ApiPublicFile('text/html', { id: 'getRoot', summary: 'Redirect to the API documentation' })
   root(@Req() { baseUrl }: FastifyRequest, @Res() reply: FastifyReply): void {
     void reply.redirect(`${baseUrl}/docs`, 302);
   }

@@ -29,7 +29,7 @@ interface OperationKind {
   /** Absent: the route needs an API key. */
   readonly security?: 'public' | 'gateway';
   readonly body?: object;
-  /** For a list: the class of its items, and that of the body that creates one. */
+  /** For a list: the class of its items, and the class of the body that creates an item. */
   readonly items?: readonly (new () => object)[];
   /** Classes that the schemas refer to only by name. */
   readonly models?: readonly (new () => object)[];

@@ -5,7 +5,7 @@ import { idPattern } from './parts.js';
 import { type HeaderName, headerRefs } from './response-headers.js';
 
 /** Problems of a public route. */
-export const OPEN: readonly ProblemName[] = [
+export const PUBLIC_PROBLEMS: readonly ProblemName[] = [
   'request_malformed',
   'request_timed_out',
   'expectation_failed',
@@ -16,8 +16,8 @@ export const OPEN: readonly ProblemName[] = [
 ];
 
 /** Problems of every route that needs an API key. */
-export const CLOSED: readonly ProblemName[] = [
-  ...OPEN,
+export const API_KEY_PROBLEMS: readonly ProblemName[] = [
+  ...PUBLIC_PROBLEMS,
   'authorization_missing',
   'authorization_not_bearer',
   'api_key_malformed',
@@ -28,13 +28,13 @@ export const CLOSED: readonly ProblemName[] = [
 ];
 
 /** Problems of a route for gateways, which have no owner that could be inactive. */
-export const FOR_GATEWAYS: readonly ProblemName[] = CLOSED.filter((name) => name !== 'caller_inactive');
+export const GATEWAY_PROBLEMS: readonly ProblemName[] = API_KEY_PROBLEMS.filter((name) => name !== 'caller_inactive');
 
 /** Further problems of a route that accepts a body, required or not. */
-export const BODY: readonly ProblemName[] = ['body_malformed', 'unsupported_content_type', 'body_too_large'];
+export const BODY_PROBLEMS: readonly ProblemName[] = ['body_malformed', 'unsupported_content_type', 'body_too_large'];
 
 /** Further problems of a route whose body has fields. */
-export const FIELDS: readonly ProblemName[] = ['field_unknown', 'field_wrong_type'];
+export const FIELD_PROBLEMS: readonly ProblemName[] = ['field_unknown', 'field_wrong_type'];
 
 /** Schema of the body of every error: see problem.filter.ts. */
 export const ERROR_SCHEMA = {

@@ -30,7 +30,7 @@ export const HEADER_DEFINITIONS = {
   },
   RateLimit: {
     description:
-      'For each limit of requests: those that remain (r) until its window ends (t, in seconds). Every answer to an API key has it if the service limits requests.',
+      'For each limit of requests: the requests that remain (r) until its window ends (t, in seconds). Every answer to an API key has it if the service limits requests.',
     required: false,
     schema: { type: 'string', pattern: '^"(key|account)";r=\\d+;t=\\d+', examples: ['"key";r=0;t=42'] },
   },

@@ -15,7 +15,7 @@ export const expiryOf = ({ expires_at }: ExpiryChange): Required<Expiring> => ({
   expires_at: expires_at === null ? null : new Date(expires_at),
 });
 
-/** The event of a new expiry; none if it stays as it is. */
+/** The event of a new expiry; no event if the expiry stays the same. */
 export function expiryEvents<Type extends string>(
   type: Type,
   wanted: Date | null,

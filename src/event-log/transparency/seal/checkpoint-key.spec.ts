@@ -2,7 +2,13 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { findKeysBeside, keysBeside, keyText, newCheckpointKey, parseCheckpointKeys } from './checkpoint-key.js';
+import {
+  findEmbeddedKeys,
+  keyText,
+  newCheckpointKey,
+  openEmbeddedKeys,
+  parseCheckpointKeys,
+} from './checkpoint-key.js';
 
 const [OLD, NEW] = [newCheckpointKey('old.example.com'), newCheckpointKey('new.example.com')];
 
@@ -37,14 +43,14 @@ describe('the file checkpoint-key of an embedded database', () => {
   it('is made once; a key that is added at its end signs from then on, and a damaged one is refused', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tas-keys-'));
     const file = join(folder, 'checkpoint-key');
-    expect(await findKeysBeside(folder)).toBeUndefined();
-    const made = await keysBeside(folder);
+    expect(await findEmbeddedKeys(folder)).toBeUndefined();
+    const made = await openEmbeddedKeys(folder);
     expect([made.isNew, made.path]).toEqual([true, file]);
     await appendFile(file, `${keyText(NEW)}\n`);
     expect(parseCheckpointKeys(file).known).toEqual([made.keys.signing, NEW]);
-    expect(await keysBeside(folder)).toMatchObject({ isNew: false, keys: { signing: NEW } });
+    expect(await openEmbeddedKeys(folder)).toMatchObject({ isNew: false, keys: { signing: NEW } });
     await writeFile(file, keyText(NEW).slice(0, -4));
-    await expect(findKeysBeside(folder)).rejects.toThrow(/checkpoint-key holds no key .*: put a copy of it back/);
+    await expect(findEmbeddedKeys(folder)).rejects.toThrow(/checkpoint-key holds no key .*: put a copy of it back/);
     await rm(folder, { recursive: true });
   });
 });

@@ -22,16 +22,22 @@ export const originOf = ({ name }: CheckpointKey, accountId: string): string => 
 export const signerOf = (key: CheckpointKey, accountId: string): SignerKey =>
   signerKey(originOf(key, accountId), key.seed);
 
-/** A name has no blank and no plus: see c2sp.org/signed-note. Nor a control character, as verifiers' terminals show it. */
+/**
+ * A name has no blank and no plus (c2sp.org/signed-note), and no control character, because terminals of verifiers show
+ * it.
+ */
 const KEY = /^PRIVATE\+KEY\+(?<name>[^\s+\p{Cc}]{1,200})\+(?<seed>[A-Za-z0-9+/]{43}=)$/u;
 
-/** The key as CHECKPOINT_KEY takes it. */
+/** The text of a key, in the form of CHECKPOINT_KEY. */
 export const keyText = ({ name, seed }: CheckpointKey): string => `PRIVATE+KEY+${name}+${seed.toString('base64')}`;
 
-/** A new random key of this name, which signs checkpoints. */
+/** Makes a random key with this name. */
 export const newCheckpointKey = (name: string): CheckpointKey => ({ name, seed: randomBytes(32) });
 
-/** The keys of a deployment, oldest first. The last one signs; what an earlier one has signed stays valid. */
+/** The text of a new random key with this name, in the form of CHECKPOINT_KEY. */
+export const newKeyText = (name: string): string => keyText(newCheckpointKey(name));
+
+/** The keys of a deployment, oldest first. The last one signs. Signatures of earlier ones stay valid. */
 export class KeyHistory {
   constructor(
     readonly signing: CheckpointKey,
@@ -42,7 +48,12 @@ export class KeyHistory {
     return [...this.earlier, this.signing];
   }
 
-  /** The checkpoint of an account's note, if one of the keys has signed it. */
+  /** The keys that sign, or have signed, the log of an account. Oldest first. */
+  signersOf(accountId: string): readonly SignerKey[] {
+    return this.known.map((key) => signerOf(key, accountId));
+  }
+
+  /** The checkpoint in an account's note. Undefined if none of the keys has signed the note. */
   signedIn(note: string, accountId: string): Checkpoint | undefined {
     const parsed = parseSignedCheckpoint(note);
     if (parsed === undefined) return undefined;
@@ -50,20 +61,22 @@ export class KeyHistory {
     return named.some((key) => parsed.isSignedBy(signerOf(key, accountId))) ? parsed.checkpoint : undefined;
   }
 
-  /** The name of the key of a note, if none of the keys has this name. */
+  /** The name of the key that a note names. Undefined if one of the keys has this name. */
   unknownNameIn(note: string): string | undefined {
     const name = parseSignedCheckpoint(note)?.checkpoint.origin.replace(/\/[^/]*$/, '');
     return this.known.some((key) => key.name === name) ? undefined : name;
   }
 }
 
-/** Undefined for a text that is not a key. */
+/** Parses one key. Undefined for any other text. */
 function parseKey(text: string): CheckpointKey | undefined {
   const { name, seed } = KEY.exec(text)?.groups ?? {};
   return name === undefined || seed === undefined ? undefined : { name, seed: Buffer.from(seed, 'base64') };
 }
 
-/** Parses keys with white space between them, oldest first. `what` begins a message, which quotes no key. */
+/**
+ * Parses keys with white space between them, oldest first. `what` begins the message of an error, which quotes no key.
+ */
 function parseKeys(text: string, what: string): KeyHistory {
   const keys = text
     .trim()
@@ -97,8 +110,8 @@ export function readKeyFile(path: string): string {
 
 const pathBeside = (dataDir: string): string => join(dataDir, CHECKPOINT_KEY_FILE);
 
-/** The keys of an embedded database, if it has any. */
-export async function findKeysBeside(dataDir: string): Promise<KeyHistory | undefined> {
+/** Finds the keys in the file beside an embedded database. */
+export async function findEmbeddedKeys(dataDir: string): Promise<KeyHistory | undefined> {
   const path = pathBeside(dataDir);
   const found = await readFile(path, 'utf8').catch(ignoreMissing);
   if (found === undefined) return undefined;
@@ -110,17 +123,17 @@ export async function findKeysBeside(dataDir: string): Promise<KeyHistory | unde
   }
 }
 
-/** The keys of an embedded database, beside it. Made at the first start; `isNew` tells so. */
-export async function keysBeside(dataDir: string): Promise<{ keys: KeyHistory; path: string; isNew: boolean }> {
+/** Reads the keys in the file beside an embedded database. The first start makes the file, and `isNew` is then true. */
+export async function openEmbeddedKeys(dataDir: string): Promise<{ keys: KeyHistory; path: string; isNew: boolean }> {
   const path = pathBeside(dataDir);
-  const found = await findKeysBeside(dataDir);
+  const found = await findEmbeddedKeys(dataDir);
   if (found !== undefined) return { keys: found, path, isNew: false };
   const key = newCheckpointKey(`tunnel-access-${randomBytes(4).toString('hex')}`);
   await writeKey(path, `${keyText(key)}\n`);
   return { keys: new KeyHistory(key), path, isNew: true };
 }
 
-/** All of it or nothing, also if the power fails: half a key would keep the service from starting. */
+/** Writes the whole file or none of it, even if the power fails. The service could not start with half a key. */
 async function writeKey(path: string, text: string): Promise<void> {
   const draft = `${path}.new-${process.pid}`;
   try {

@@ -4,47 +4,50 @@ import type { Alarm, LogAlarms } from './log-alarms.js';
 const WAY_OUT =
   'Was a database restored, did a failover lose changes, or did someone change them? See "After a loss" in docs/evidence.md';
 
-/** Whether this instance signs checkpoints, what it has seen signed, and what any instance found wrong. */
+/** The keys of this instance, the sizes that it has seen signed, and the alarms of all instances. */
 export class Checkpoints {
-  /** The largest size of each log that this instance has seen signed. The database may lose it, the process does not. */
-  private readonly witnessed = new Map<string, number>();
+  /**
+   * The largest size of each log that this instance has seen signed. The process remembers it even if the database
+   * loses it.
+   */
+  private readonly remembered = new Map<string, number>();
   /** The accounts with an open alarm. */
   private open: ReadonlySet<string> = new Set();
   /** The number of ended alarms of each account. */
   private ended: ReadonlyMap<string, number> = new Map();
-  /** By account, the alarms that the table has, so that a fault that lasts is written once. */
+  /** The alarms that are in the table, by account. A lasting fault is thus written once. */
   private readonly raised = new Map<string, Set<string>>();
-  /** Alarms that the table did not take yet. */
+  /** Alarms that are not in the table yet, because the write failed. */
   private readonly unsaved = new Map<string, Alarm>();
 
-  /** `keys`: undefined while checkpoints are off. */
+  /** `keys` is undefined while checkpoints are off. */
   constructor(
     readonly keys: KeyHistory | undefined,
     private readonly alarms: LogAlarms,
     private readonly report: (line: string) => void = () => undefined,
   ) {}
 
-  witness(accountId: string, size: number): void {
-    this.witnessed.set(accountId, Math.max(size, this.witnessedSize(accountId)));
+  remember(accountId: string, size: number): void {
+    this.remembered.set(accountId, Math.max(size, this.rememberedSize(accountId)));
   }
 
-  witnessedSize(accountId: string): number {
-    return this.witnessed.get(accountId) ?? 0;
+  rememberedSize(accountId: string): number {
+    return this.remembered.get(accountId) ?? 0;
   }
 
-  /** The accounts of which a checkpoint is known. */
-  get witnessedAccounts(): Iterable<string> {
-    return this.witnessed.keys();
+  /** The accounts whose size is remembered. */
+  get rememberedAccounts(): Iterable<string> {
+    return this.remembered.keys();
   }
 
-  /** Writes what is wrong with a log to the table, and to the service's log if this instance is the first to find it. */
+  /** Writes an alarm to the table. Writes it to the service's log too if this instance is the first to find it. */
   async raise(alarm: Alarm): Promise<void> {
     const id = idOf(alarm);
     if (this.unsaved.has(id) || this.raised.get(alarm.accountId)?.has(id) === true) return;
     try {
       if (await this.save(alarm)) this.say(alarm);
     } catch {
-      // The next round tries again, and says why if it fails too.
+      // The next round tries again, and reports the error if that fails too.
       if (!this.unsaved.has(id)) this.say(alarm);
       this.unsaved.set(id, alarm);
     }
@@ -54,7 +57,7 @@ export class Checkpoints {
     this.report(`ALARM: ${what}. ${WAY_OUT}`);
   }
 
-  /** False if the table has it already, or if it is accepted. */
+  /** Returns false if the alarm is in the table already, or if an operator has accepted it. */
   private async save(alarm: Alarm): Promise<boolean> {
     const { accountId } = alarm;
     const isNew = await this.alarms.raise(alarm);
@@ -64,8 +67,8 @@ export class Checkpoints {
   }
 
   /**
-   * Reads the alarms of all instances. What this one has seen signed of a log counts no more once an alarm of it was ended:
-   * the operator has taken the log as it is.
+   * Reads the alarms of all instances. When an operator has ended an alarm of a log, the log is accepted as it is, so
+   * this instance forgets the size that it remembers.
    */
   async refresh(): Promise<void> {
     for (const [id, alarm] of this.unsaved) {
@@ -82,11 +85,11 @@ export class Checkpoints {
   }
 
   private forget(accountId: string): void {
-    this.witnessed.delete(accountId);
+    this.remembered.delete(accountId);
     this.raised.delete(accountId);
   }
 
-  /** Nothing is signed of such a log. */
+  /** Whether the log has an open alarm. Such a log gets no checkpoints. */
   hasAlarm(accountId: string): boolean {
     return this.lost.has(accountId);
   }
@@ -101,7 +104,7 @@ export class Checkpoints {
     return new Set([...this.open, ...[...this.unsaved.values()].map(({ accountId }) => accountId)]);
   }
 
-  /** For an operator, without the names of accounts. */
+  /** The state in words for an operator. It names no account. */
   get state(): string {
     if (this.keys === undefined) return 'off: CHECKPOINT_KEY is not set';
     if (this.lostLogs > 0) return `ALARM: signed events are lost or changed, in ${this.lostLogs} of the logs`;

@@ -9,21 +9,26 @@ import {
 } from '../../../database/index.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
 
-/** What can be wrong with a log that was signed. `checkpoints`: newer ones are missing. */
+/** The part of a signed log that is lost or changed. `checkpoints` means that the newest checkpoints are missing. */
 export type Loss = 'tail' | 'checkpoints' | 'events' | 'tiles';
 
-/** That a log is not the one that was signed. */
+/** A finding that a log is not the one that was signed. */
 export interface Alarm {
   readonly accountId: string;
   readonly loss: Loss;
-  /** The size of the checkpoint, or the position, that was signed; 0 for tiles. */
+  /** The size of the signed checkpoint, or the signed position. It is 0 for tiles. */
   readonly signed: number;
-  /** Names what was found, so that an operator can accept it for good. '': it is raised again while it lasts. */
+  /**
+   * Identifies the finding, so that an operator can accept it for good. If it is '', the alarm is raised again while
+   * the finding lasts.
+   */
   readonly mark: string;
   readonly what: string;
 }
 
-/** Names a finding by its hashes: those of events that were not signed, or the root of a checkpoint that was. */
+/**
+ * The mark of a finding, from the hashes of events that were not signed or the root of a checkpoint that was signed.
+ */
 export const markOf = (...found: readonly Buffer[]): string => hash('sha256', Buffer.concat(found));
 
 /** The numbers of alarms of an account. */
@@ -33,7 +38,7 @@ export interface AlarmCounts {
   readonly ended: number;
 }
 
-/** An alarm that is open already, or that an operator has accepted, is not raised again. */
+/** Does not raise an alarm again that is open, or that an operator has accepted. */
 const RAISE: NamedStatement = {
   name: 'raise_alarm',
   text: `insert into log_alarms (account_id, loss, signed, mark, what)
@@ -48,17 +53,17 @@ const COUNTS: NamedStatement = {
     from log_alarms group by account_id`,
 };
 
-/** The alarms of the logs: rows, which every instance sees, and which outlive them all. */
+/** The alarms of the logs. They are rows, so every instance sees them, and they outlive all instances. */
 export class LogAlarms {
   constructor(private readonly connections: Connections) {}
 
-  /** False if the alarm is open already, or was ended with the same mark. */
+  /** Raises an alarm. Returns false if it is open already, or was ended with the same mark. */
   async raise({ accountId, loss, signed, mark, what }: Alarm): Promise<boolean> {
     const values = [accountId, loss, signed, mark, what];
     return (await queryNamed(this.connections, RAISE, values, WRITE_LIMITS)).rowCount === 1;
   }
 
-  /** Of the accounts that have, or had, an alarm. */
+  /** The numbers for each account that has, or had, an alarm. */
   async counts(): Promise<readonly AlarmCounts[]> {
     return (await queryNamed<AlarmCounts & object>(this.connections, COUNTS, [])).rows;
   }
@@ -69,8 +74,8 @@ export interface StoredAlarm extends Pick<Alarm, 'loss' | 'what'> {
 }
 
 /**
- * Ends the open alarms of these accounts, all or those of one loss, and returns them. The client's role must own the
- * table: the role of the service may raise an alarm, and not end it.
+ * Ends the open alarms of these accounts, and returns them: all alarms, or those of one loss. The client's role must
+ * own the table, because the role of the service may raise alarms but not end them.
  */
 export async function endAlarms(
   client: ClientBase,

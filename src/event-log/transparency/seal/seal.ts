@@ -5,16 +5,19 @@ import { GrowingTree } from '../tree/tiles.js';
 import { type KeyHistory, originOf, signerOf } from './checkpoint-key.js';
 import { type LogState, type SealedLogs, type StoredCheckpoint, TilesDamaged } from './sealed-logs.js';
 
-/** Events that one checkpoint adds; a long log that was never sealed gets several. */
+/** The most events that one checkpoint adds. A long log that was never sealed gets several checkpoints. */
 const MAX_EVENTS = 10_000;
 
-/** The last checkpoint has another key: of two instances in the middle of a change, the one with the earlier keys stops. */
+/**
+ * A key that this instance does not know has signed the last checkpoint. While the key of a deployment changes, this
+ * stops instances with the old keys.
+ */
 export class UnknownKey extends Error {}
 
 /**
- * Extends the tree of a log to its newest event and signs what it is then. Stops early, after a checkpoint, if the signal
- * says so. Resolves with the size up to which this instance knows the log to be sealed. Throws if events are missing,
- * UnknownKey or an Error if no known key has signed the last checkpoint, and TilesDamaged if the tiles do not make it.
+ * Extends the tree of a log to its newest event and signs the new root. Resolves with the sealed size, which is smaller
+ * if the signal aborts. Throws UnknownKey, TilesDamaged if the tiles do not match the last checkpoint, or an Error if
+ * its signature is wrong or events are missing.
  */
 export async function seal(
   logs: SealedLogs,
@@ -23,7 +26,7 @@ export async function seal(
   signal?: AbortSignal,
 ): Promise<number> {
   const last = await logs.lastCheckpoint(accountId);
-  // The other instance goes on from its own checkpoint.
+  // Another instance has sealed more, and goes on from its own checkpoint.
   if ((last?.size ?? 0) !== sealed) return sealed;
   let root = last === undefined ? EMPTY_ROOT : rootOf(last, keys, accountId);
   for (let from = sealed; from < size; from += MAX_EVENTS) {

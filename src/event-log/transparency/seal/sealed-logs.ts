@@ -2,7 +2,7 @@ import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from 
 import { foldNodes, HASH_BYTES, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
 import { edgeTiles, entriesOf, hashOfEntries, type StoredTile, spanOf, type TileName, widthIn } from '../tree/tiles.js';
 
-/** What the database has of a log. It has grown beyond its last checkpoint, or is sealed, or shorter than that. */
+/** The length of a log, and the length that is sealed. The log may be longer or shorter than its last checkpoint. */
 export interface LogState {
   readonly accountId: string;
   /** Number of its events. */
@@ -11,19 +11,19 @@ export interface LogState {
   readonly sealed: number;
 }
 
-/** A signed checkpoint as the database has it. */
+/** A signed checkpoint in the database. */
 export interface StoredCheckpoint {
   readonly size: number;
   /** The signed note. */
   readonly note: string;
 }
 
-/** `follows`: the size of the checkpoint before it; 0 for the first. */
+/** A checkpoint, with the size of the one before it in `follows`. The first one follows 0. */
 export type LinkedCheckpoint = StoredCheckpoint & { readonly follows: number };
 
 const LOGS_AT_ONCE = 1_000;
 
-/** $1: the account after which to look, in the order of ids. */
+/** The states of the next logs in the order of account ids. $1 is the last account that is done. */
 const STATES: NamedStatement = {
   name: 'sealed_states',
   text: `with heads as materialized (
@@ -36,7 +36,7 @@ const STATES: NamedStatement = {
       (select coalesce(json_agg(logs), '[]') from logs) as logs`,
 };
 
-/** $1: the account after which to look. */
+/** $1 is the last account that is done. */
 const NEXT_LOG: NamedStatement = {
   name: 'next_log',
   text: `select account_id as "accountId" from log_heads where account_id > $1 order by account_id limit 1`,
@@ -67,14 +67,20 @@ const TILES: NamedStatement = {
       select * from log_tiles t where t.account_id = $1 and t.level = wanted.level and t.index = wanted.index limit 1) t`,
 };
 
-/** The tiles that the tree of a size does not have. A level has a tile for each 256 subtrees of 256^level leaves. */
+/**
+ * The stored tiles that do not belong to the tree of a size. A level has a tile for each 256 subtrees of 256^level
+ * leaves.
+ */
 const SURPLUS: NamedStatement = {
   name: 'surplus_tiles',
   text: `select level, index::float8 as index from log_tiles where account_id = $1
     and (level not between 0 and 6 or index < 0 or index >= (($2::bigint >> (8 * level)) + 255) / 256) order by level, index`,
 };
 
-/** Of two instances one inserts what follows a checkpoint, and only that one writes its tiles. None does where an alarm is open. */
+/**
+ * If two instances seal at once, only one inserts the next checkpoint and writes the tiles. Neither does while an alarm
+ * is open.
+ */
 const SEAL: NamedStatement = {
   name: 'seal_log',
   text: `with sealed as (
@@ -89,20 +95,20 @@ const SEAL: NamedStatement = {
     select from sealed`,
 };
 
-/** The stored tiles do not make the tree of the events that were signed. */
+/** The stored tiles do not give the root that was signed. */
 export class TilesDamaged extends Error {}
 
 /** The tables of the trees and their checkpoints. */
 export class SealedLogs {
   constructor(private readonly connections: Connections) {}
 
-  /** The next thousand logs after an account. `upTo`: where the next look begins; '' at the end. */
+  /** The next thousand logs after an account. The next call begins after the account `upTo`, which is '' at the end. */
   async states(after: string): Promise<{ readonly logs: readonly LogState[]; readonly upTo: string }> {
     const { rows } = await queryNamed<{ logs: LogState[]; upTo: string }>(this.connections, STATES, [after]);
     return rows[0] ?? { logs: [], upTo: '' };
   }
 
-  /** The account of the next log in the order of ids; '' at the end. */
+  /** The account of the next log in the order of ids. At the end it is ''. */
   async nextLog(after: string): Promise<string> {
     const { rows } = await queryNamed<{ accountId: string }>(this.connections, NEXT_LOG, [after]);
     return rows[0]?.accountId ?? '';
@@ -112,12 +118,12 @@ export class SealedLogs {
     return (await queryNamed<StoredCheckpoint & object>(this.connections, LAST_CHECKPOINT, [accountId])).rows[0];
   }
 
-  /** The next thousand checkpoints of a log, beyond this size. */
+  /** The next thousand checkpoints of a log that are larger than this size. */
   async checkpoints(accountId: string, beyond: number): Promise<readonly LinkedCheckpoint[]> {
     return (await queryNamed<LinkedCheckpoint & object>(this.connections, CHECKPOINTS, [accountId, beyond])).rows;
   }
 
-  /** Leaf hashes of the positions after one up to another. */
+  /** The leaf hashes of the positions after `after`, up to `upTo`. */
   async leaves(accountId: string, after: number, upTo: number): Promise<Buffer[]> {
     const { rows } = await queryNamed<{ leaves: Buffer }>(this.connections, LEAVES, [accountId, after, upTo]);
     return entriesOf(rows[0]?.leaves ?? Buffer.alloc(0));
@@ -141,11 +147,14 @@ export class SealedLogs {
     if (tiles.length !== wanted.length || !tiles.every(isWhole)) {
       throw new TilesDamaged(`tiles of its tree of ${size} events are missing or cut`);
     }
-    // A tile may have grown since: another instance may have sealed more.
+    // A tile may have grown, because another instance may have sealed more.
     return tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, widthIn(size, tile) * HASH_BYTES) }));
   }
 
-  /** False, and nothing is written, if another instance has written what follows the same checkpoint, or an alarm is open. */
+  /**
+   * Writes a checkpoint with its tiles. Writes nothing and returns false if another instance has written the next
+   * checkpoint, or if an alarm is open.
+   */
   async seal(
     accountId: string,
     { size, note }: StoredCheckpoint,

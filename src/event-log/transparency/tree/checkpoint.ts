@@ -1,7 +1,7 @@
 import { HASH_BYTES } from './merkle-tree.js';
 import { parseNote, type SignedNote } from './signed-note.js';
 
-/** The head of a tree, as the text of a note: see c2sp.org/tlog-checkpoint. */
+/** The size and root of a tree, which a signed note contains: see c2sp.org/tlog-checkpoint. */
 export interface Checkpoint {
   /** Names the log. */
   readonly origin: string;
@@ -15,7 +15,10 @@ export const checkpointText = ({ origin, size, root }: Checkpoint): string =>
 
 const CHECKPOINT = /^(?<origin>\P{Cc}+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\n/u;
 
-/** Ignores further lines, as the format demands. Undefined for a text that is not a checkpoint, or names its log by control characters. */
+/**
+ * Parses a checkpoint, and ignores further lines, as the format demands. Undefined for any other text, and for an
+ * origin with control characters.
+ */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const { origin, size, root } = CHECKPOINT.exec(text)?.groups ?? {};
   if (origin === undefined || size === undefined || root === undefined) return undefined;
@@ -23,13 +26,13 @@ export function parseCheckpoint(text: string): Checkpoint | undefined {
   return Number.isSafeInteger(checkpoint.size) && checkpoint.root.length === HASH_BYTES ? checkpoint : undefined;
 }
 
-/** Undefined for a text that is not a signed note of a checkpoint. */
+/** Parses a signed note that contains a checkpoint. Undefined for any other text. */
 export function parseSignedCheckpoint(note: string): (SignedNote & { readonly checkpoint: Checkpoint }) | undefined {
   const parsed = parseNote(note);
   const checkpoint = parsed && parseCheckpoint(parsed.text);
   return parsed && checkpoint && { ...parsed, checkpoint };
 }
 
-/** That a leaf is in the tree of a checkpoint: see c2sp.org/tlog-proof. `note`: the signed checkpoint. */
+/** The proof that a leaf is in the tree of a signed checkpoint, which is `note`: see c2sp.org/tlog-proof. */
 export const proofText = (index: number, proof: readonly Buffer[], note: string): string =>
   ['c2sp.org/tlog-proof@v1', `index ${index}`, ...proof.map((hash) => hash.toString('base64')), '', note].join('\n');

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 
 /**
- * The Merkle tree of RFC 6962 over the leaf hashes of a log. Indexes begin with 0, so the event at position N is the leaf
- * N - 1. Hashes are SHA-256.
+ * The Merkle tree of RFC 6962 over the leaf hashes of a log. Indexes begin with 0, so the event at position N is the
+ * leaf N - 1. Hashes are SHA-256.
  */
 
 /** The hash of a subtree of 2^level leaves; `index` counts the subtrees of this level from the left. */
@@ -11,7 +11,7 @@ export interface TreeNode {
   readonly index: number;
 }
 
-/** The leaves from `from` on, without `to`. */
+/** A range of leaves: from `from` up to `to`, which is not included. */
 export interface LeafRange {
   readonly from: number;
   readonly to: number;
@@ -19,7 +19,7 @@ export interface LeafRange {
 
 const nodeHash = (left: Buffer, right: Buffer): Buffer => parentsOf(Buffer.concat([left, right]));
 
-/** The hashes of nodes from those of their children, two in a row. Node.js takes twice as long to make a buffer of a hash. */
+/** The hashes of nodes, one after the other, from the hashes of their children. */
 export function parentsOf(children: Buffer): Buffer {
   const parents = Buffer.alloc(children.length / 2);
   for (let at = 0; at < parents.length; at += HASH_BYTES) {
@@ -28,15 +28,17 @@ export function parentsOf(children: Buffer): Buffer {
   }
   return parents;
 }
-/** Bytes of a SHA-256. */
+/** The length of a SHA-256. */
 export const HASH_BYTES = 32;
-/** Its mark, and the hashes of its children. */
+/** The bytes that a node is the hash of: a mark, and the hashes of its children. */
 const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
 /** The root of a tree without leaves. */
 export const EMPTY_ROOT = hash('sha256', '', 'buffer');
 
-/** The subtrees of a range of two leaves or more. The left one has the largest power of 2 that leaves a right one. */
+/**
+ * Splits a range of two or more leaves into its two subtrees. The left one has the largest power of 2 below the whole.
+ */
 function halvesOf({ from, to }: LeafRange): readonly [left: LeafRange, right: LeafRange] {
   let split = 1;
   while (split * 2 < to - from) split *= 2;
@@ -57,13 +59,15 @@ export function nodesOf({ from, to }: LeafRange): TreeNode[] {
   return [...nodesOf(left), ...nodesOf(right)];
 }
 
-/** The hash of a range, from those of its complete subtrees. */
+/** The hash of a range, from the hashes of its complete subtrees. */
 export function foldNodes(hashes: readonly Buffer[]): Buffer {
   const [last, ...before] = hashes.toReversed();
   return before.reduce((right, left) => nodeHash(left, right), last ?? EMPTY_ROOT);
 }
 
-/** The ranges whose hashes prove that a leaf is in the tree of this size, from the leaf's sibling up (RFC 6962, 2.1.1). */
+/**
+ * The ranges whose hashes prove that a leaf is in the tree of this size, from the leaf's sibling up (RFC 6962, 2.1.1).
+ */
 export function inclusionRanges(index: number, range: LeafRange): LeafRange[] {
   if (range.to - range.from <= 1) return [];
   const [left, right] = halvesOf(range);
@@ -75,7 +79,7 @@ export function consistencyRanges(older: number, newer: number): LeafRange[] {
   return older === 0 || older === newer ? [] : subproof(older, { from: 0, to: newer }, true);
 }
 
-/** `isWhole`: the verifier knows the hash of the older tree within this range, since it is the whole older tree. */
+/** If `isWhole`, the part of the older tree in this range is the whole older tree, so the verifier knows its hash. */
 function subproof(older: number, range: LeafRange, isWhole: boolean): LeafRange[] {
   if (older === range.to) return isWhole ? [] : [range];
   const [left, right] = halvesOf(range);
@@ -84,7 +88,9 @@ function subproof(older: number, range: LeafRange, isWhole: boolean): LeafRange[
 
 const areApart = (a: LeafRange, b: LeafRange): boolean => a.to <= b.from || b.to <= a.from;
 
-/** The ranges beside a part of a tree, from left to right: their hashes and the leaves of the part make the root. */
+/**
+ * The ranges outside of a part of a tree, from left to right. Their hashes and the leaves of the part make the root.
+ */
 export function rangesBeside(part: LeafRange, range: LeafRange): LeafRange[] {
   if (areApart(part, range)) return [range];
   if (part.from <= range.from && range.to <= part.to) return [];
@@ -98,7 +104,7 @@ interface Part {
   readonly hashes: readonly Buffer[];
 }
 
-/** The root of a tree of this size that has this part. `beside`: the hashes of the ranges beside it. */
+/** The root of a tree of this size, from a part and from the hashes of `rangesBeside` it. */
 export function rootAround(size: number, { from, width, hashes }: Part, beside: readonly Buffer[]): Buffer {
   const part = { from, to: from + width * hashes.length };
   const others = beside.values();
@@ -111,7 +117,7 @@ export function rootAround(size: number, { from, width, hashes }: Part, beside: 
   return rootOf({ from: 0, to: size });
 }
 
-/** The root that a leaf and its proof make; undefined if the proof, or one of its hashes, has another length. */
+/** The root that a leaf and its proof make. Undefined if the proof, or one of its hashes, has the wrong length. */
 export function rootOfInclusion(
   index: number,
   size: number,
@@ -127,7 +133,7 @@ export function rootOfInclusion(
   }, leaf);
 }
 
-/** Two hashes of other lengths could make the bytes of another node. */
+/** Two hashes of other lengths could together give the bytes of another node. */
 const isHash = ({ length }: Buffer): boolean => length === HASH_BYTES;
 
 interface Head {
@@ -135,7 +141,7 @@ interface Head {
   readonly root: Buffer;
 }
 
-/** Whether the proof leads from the older head to the newer one, by the same leaves. */
+/** Whether the proof shows that the newer tree begins with the leaves of the older one. */
 export function isConsistent(older: Head, newer: Head, proof: readonly Buffer[]): boolean {
   if (older.size > newer.size || !proof.every(isHash)) return false;
   if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);

@@ -1,11 +1,11 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 
 /**
- * Signed notes as c2sp.org/signed-note has them, with Ed25519 keys: a text that ends with a line feed, an empty line, and
- * a line for each signature.
+ * Signed notes of c2sp.org/signed-note, with Ed25519 keys. A note is a text that ends with a line feed, an empty line,
+ * and a line for each signature.
  */
 
-/** Names a key in a note. `id`: the first 4 bytes of a hash of its name, its kind and the key itself. */
+/** A public key that checks notes. `id` has the first 4 bytes of a hash of its name, its kind and the key itself. */
 export interface VerifierKey {
   readonly name: string;
   readonly id: Buffer;
@@ -18,16 +18,16 @@ export interface SignerKey extends VerifierKey {
   readonly privateKey: KeyObject;
 }
 
-/** The kinds of signatures: of the log itself, and of a witness with its time. */
+/** The kind of the signatures of the log itself. */
 const ED25519 = 1;
-/** The type of the key of a witness, who signs with a time: see c2sp.org/tlog-cosignature. */
+/** The kind of the signatures of a witness, which contain a time: see c2sp.org/tlog-cosignature. */
 export const COSIGNATURE = 4;
 
 const DER_OF_PUBLIC_KEY = Buffer.from('302a300506032b6570032100', 'hex');
 const DER_OF_SEED = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
 
-/** The key of a name from its 32 secret bytes. */
+/** Makes the key of a name from 32 secret bytes. */
 export function signerKey(name: string, seed: Buffer, kind = ED25519): SignerKey {
   const privateKey = createPrivateKey({ key: Buffer.concat([DER_OF_SEED, seed]), format: 'der', type: 'pkcs8' });
   return { ...verifierKey(name, rawPublicKey(createPublicKey(privateKey)), kind), privateKey };
@@ -44,18 +44,18 @@ function verifierKey(name: string, raw: Buffer, kind: number): VerifierKey {
   return { name, id, kind, key };
 }
 
-/** The same key under another name, which its id names too. */
+/** The same key under another name. Its id changes with the name. */
 export const renamed = ({ kind, key }: VerifierKey, name: string): VerifierKey =>
   verifierKey(name, rawPublicKey(key), kind);
 
 const rawPublicKey = (key: KeyObject): Buffer =>
   key.export({ format: 'der', type: 'spki' }).subarray(DER_OF_PUBLIC_KEY.length);
 
-/** `name+id+key`, the text by which verifiers are told of a key. */
+/** The text `name+id+key`, in which verifiers get a key. */
 export const verifierText = ({ name, id, kind, key }: VerifierKey): string =>
   `${name}+${id.toString('hex')}+${Buffer.concat([Buffer.from([kind]), rawPublicKey(key)]).toString('base64')}`;
 
-/** Undefined for a text that is not such a key, or has control characters in its name. */
+/** Parses such a text. Undefined for any other text, and for a name with control characters. */
 export function parseVerifier(text: string): VerifierKey | undefined {
   const { name, id, key } =
     /^(?<name>[^\s+\p{Cc}]+)\+(?<id>[0-9a-f]{8})\+(?<key>[A-Za-z0-9+/]+=*)$/u.exec(text)?.groups ?? {};
@@ -67,17 +67,17 @@ export function parseVerifier(text: string): VerifierKey | undefined {
   return parsed.id.toString('hex') === id ? parsed : undefined;
 }
 
-/** The line of a signature, with its line feed. `signature`: as its kind has it. */
+/** The line of a signature, with its line feed. The kind of the key defines the bytes of `signature`. */
 const signatureLine = ({ name, id }: VerifierKey, signature: Buffer): string =>
   `\u2014 ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 
-/** The note: the text, which ends with a line feed, and its signature. */
+/** The note of a text and its signature. The text ends with a line feed. */
 export const signNote = (text: string, key: SignerKey): string =>
   `${text}\n${signatureLine(key, sign(null, Buffer.from(text), key.privateKey))}`;
 
 /**
- * The note of a log with the signature of that log and of a witness, who has seen this text at this time, in seconds
- * since 1970: see c2sp.org/tlog-cosignature. Other signatures are left out.
+ * Adds the signature of a witness who has seen this note at this time, in seconds since 1970: see
+ * c2sp.org/tlog-cosignature. The result keeps the signature of the log, and leaves out all others.
  */
 export function cosignNote(note: string, { name }: VerifierKey, witness: SignerKey, seconds: number): string {
   const end = note.lastIndexOf('\n\n') + 2;
@@ -115,7 +115,7 @@ export interface SignedNote {
 
 const SIGNATURE = /^\u2014 (?<name>[^\s+]+) (?<bytes>[A-Za-z0-9+/]+=*)$/;
 
-/** Undefined for a text that is not a signed note. */
+/** Parses a signed note. Undefined for any other text. */
 export function parseNote(note: string): SignedNote | undefined {
   const end = note.lastIndexOf('\n\n');
   if (end === -1 || !note.endsWith('\n')) return undefined;

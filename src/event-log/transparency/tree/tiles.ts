@@ -12,16 +12,16 @@ export interface StoredTile extends TileName {
 }
 
 const HEIGHT = 8;
-/** Hashes of a full tile: see c2sp.org/tlog-tiles. */
+/** The number of hashes in a full tile: see c2sp.org/tlog-tiles. */
 export const TILE_WIDTH = 2 ** HEIGHT;
 
-/** A tile and the entries of it that make a node. */
+/** A tile, and the range of its entries that make a node. */
 interface TileSpan extends TileName {
   readonly from: number;
   readonly to: number;
 }
 
-/** Where the hashes are that make the hash of a subtree. */
+/** The tile and the entries that make the hash of a subtree. */
 export function spanOf({ level, index }: TreeNode): TileSpan {
   const tileLevel = Math.floor(level / HEIGHT);
   const width = 2 ** (level - tileLevel * HEIGHT);
@@ -30,25 +30,25 @@ export function spanOf({ level, index }: TreeNode): TileSpan {
   return { level: tileLevel, index: Math.floor(first / TILE_WIDTH), from, to: from + width };
 }
 
-/** The hash of the subtree that these entries of a tile make. Their number is a power of 2. */
+/** The hash of the subtree that these entries of a tile make. The number of entries is a power of 2. */
 export function hashOfEntries(tile: Buffer, { from, to }: Pick<TileSpan, 'from' | 'to'>): Buffer {
   let hashes = tile.subarray(from * HASH_BYTES, to * HASH_BYTES);
   while (hashes.length > HASH_BYTES) hashes = parentsOf(hashes);
   return hashes;
 }
 
-/** How many entries the tile has in a tree of this size: 0 to 256. */
+/** The number of entries that the tile has in a tree of this size: 0 to 256. */
 export const widthIn = (size: number, { level, index }: TileName): number =>
   Math.max(0, Math.min(TILE_WIDTH, Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH));
 
-/** The leaves under the first hashes of a tile. `width`: of them under each hash. */
+/** The leaves under the first hashes of a tile. In the result, `width` is the number of leaves under each hash. */
 export function leavesUnder(tile: TileName & { readonly width: number }): LeafRange & { readonly width: number } {
   const width = TILE_WIDTH ** tile.level;
   const from = tile.index * TILE_WIDTH * width;
   return { from, to: from + tile.width * width, width };
 }
 
-/** The tile that the next hash of this level goes to, in a tree of this size. */
+/** The tile that gets the next hash of this level in a tree of this size. */
 const edgeTile = (size: number, level: number): TileName => ({
   level,
   index: Math.floor(Math.floor(size / TILE_WIDTH ** level) / TILE_WIDTH),
@@ -73,7 +73,7 @@ export class GrowingTree {
   /** The entries of the last changed tile of each level. */
   private changing: Buffer[][] = [];
 
-  /** `edge`: the hashes of each tile that `edgeTiles` names. */
+  /** `edge` has each tile that `edgeTiles` names. */
   constructor(
     private size: number,
     edge: readonly StoredTile[],
@@ -92,7 +92,7 @@ export class GrowingTree {
     return foldNodes(subtrees.toReversed());
   }
 
-  /** The tiles at the right edge that are not full: another tree can grow from here on. */
+  /** The tiles at the right edge that are not full. Another tree can grow from them. */
   openTiles(): StoredTile[] {
     return edgeTiles(this.size).map((name) => ({ ...name, hashes: Buffer.concat(this.edge[name.level] ?? []) }));
   }
@@ -151,7 +151,7 @@ export const tilePath = ({ level, index }: TileName, width = TILE_WIDTH): string
 
 const TILE_PATH = /^(?<level>\d|[1-5]\d|6[0-3])\/(?<index>(?:x\d{3}\/)*\d{3})(?:\.p\/(?<width>[1-9]\d{0,2}))?$/;
 
-/** Undefined for a text that is not exactly the path of a tile. */
+/** Parses the path of a tile. Undefined for any other text. */
 export function parseTilePath(path: string): (TileName & { readonly width: number }) | undefined {
   const { level, index, width = String(TILE_WIDTH) } = TILE_PATH.exec(path)?.groups ?? {};
   if (level === undefined || index === undefined) return undefined;

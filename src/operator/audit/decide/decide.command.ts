@@ -10,7 +10,7 @@ export function addDecideCommand(audit: Command): void {
     )
     .argument('<id>', 'id of a bind decision, as GET /bind_decisions shows it')
     .action(async (id: string) => {
-      // The framework that it needs takes half a second to load, which no other command should wait for.
+      // Imported late, since most commands do not need the framework.
       const { printDecidedAgain } = await import('./print-decided-again.js');
       await onDatabase(READS, (database) => printDecidedAgain(database, id));
     });

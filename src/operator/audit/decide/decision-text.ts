@@ -3,7 +3,9 @@ import type { DecisionAnswer } from '../../../api/gateway-api/decide-again/recor
 import type { BindTarget } from '../../../rules/index.js';
 import { safeJson } from '../format.js';
 
-/** What was asked, what was answered, and as of which moment. Gateways chose the target and the source. */
+/**
+ * What was asked, what was answered, and as of which moment. The target and the source come from a gateway, unchecked.
+ */
 export function questionLines(decision: RepeatableDecision): string[] {
   const { id, decidedAt, fingerprint, target, source, gateway, gatewayName, answer } = decision;
   const from = source === undefined ? 'from an unknown place' : `from ${safeJson(source)}`;
@@ -22,7 +24,7 @@ function targetText(target: BindTarget): string {
 }
 
 function momentText({ isKeyDenied, gatewayAccount, logPosition, readAt, answer }: RepeatableDecision): string {
-  if (isKeyDenied) return 'a deny list of the operator that had the key; the log does not hold the list';
+  if (isKeyDenied) return 'a deny list of the operator, which held the key; the log does not hold this list';
   const served = gatewayAccount === null ? '' : `, for a gateway of ${gatewayAccount} alone`;
   if (logPosition === null) return `${readAt}, in the logs of all accounts${served}`;
   return `position ${logPosition} of the log of ${answer.account_id}, read ${readAt}${served}`;

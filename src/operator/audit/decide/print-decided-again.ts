@@ -24,7 +24,7 @@ export async function printDecidedAgain(database: CommandDatabase, id: string): 
     const { answer, differences, isUnsettled } = await decideAgain(database, decision);
     print(`the log says: ${sentenceOf(answer)}`);
     if (isUnsettled)
-      print('a change of the key in another account came so shortly before that it was perhaps not committed yet');
+      print('the key was changed in another account so shortly before that this change was perhaps not committed yet');
     for (const field of differences) print(differenceLine(field, decision.answer, answer));
     print(differences.length === 0 ? 'the same' : 'different');
     if (differences.length > 0) throw new CheckFailed();

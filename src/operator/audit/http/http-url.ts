@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** An argument that is the URL of another server. */
+/** Parses an argument that is the URL of another server. */
 export function parseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
@@ -12,6 +12,6 @@ export function parseUrl(text: string): URL {
   return url;
 }
 
-/** Whether what is sent there can be read by the two ends only. */
-export const isPrivate = ({ protocol, hostname }: URL): boolean =>
+/** Whether nobody but the two ends can read what is sent to the URL. */
+export const isConfidential = ({ protocol, hostname }: URL): boolean =>
   protocol === 'https:' || /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);

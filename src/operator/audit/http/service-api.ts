@@ -5,19 +5,19 @@ import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/htt
 import { retryAfterMsOf, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import { tell } from '../../print.js';
-import { isPrivate } from './http-url.js';
+import { isConfidential } from './http-url.js';
 
 const MAX_ANSWER_MS = 30_000;
 const MAX_QUOTED_CHARACTERS = 200;
 
 interface Wanted {
   readonly accept: string;
-  /** Whether the beginning of the text will do. */
+  /** Whether the beginning of the text is enough. */
   readonly isEnough: (text: string) => boolean;
   readonly signal: AbortSignal;
 }
 
-/** The service, as the programs of auditors call it: with an API key, which chooses the account. */
+/** Calls the service with an API key, which chooses the account. */
 export class ServiceApi {
   private readonly http = new HttpClient();
 
@@ -26,7 +26,9 @@ export class ServiceApi {
     private readonly apiKey: string,
   ) {}
 
-  /** The key comes from a file, since other users of the machine see arguments. Throws UsageError for any other file. */
+  /**
+   * Reads the key from a file, since other users of the machine see arguments. Throws UsageError unless it holds a key.
+   */
   static async withKeyIn(file: string, url: URL): Promise<ServiceApi> {
     const text = await readFile(file, 'utf8').catch((error: unknown) => {
       throw new UsageError(`the file of the API key cannot be read: ${messageOf(error)}`);
@@ -34,18 +36,18 @@ export class ServiceApi {
     const key = text.trim();
     if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`${file} must hold an API key and nothing else`);
     const api = new ServiceApi(url, key);
-    if (!isPrivate(url)) tell(`warning: ${api.name} gets the API key without encryption; use https`);
+    if (!isConfidential(url)) tell(`warning: ${api.name} gets the API key without encryption; use https`);
     return api;
   }
 
-  /** Its address without a query. */
+  /** The URL of the service without a query. */
   get name(): string {
     return `${this.url.origin}${this.url.pathname}`.replace(/\/$/, '');
   }
 
   /**
-   * The text of an answer 200, or its beginning. Rejects with OperatorError for an answer that another key or URL would
-   * change, and with Unavailable for any other.
+   * The text of an answer 200, or its beginning. Rejects with OperatorError if the operator must correct the key or the
+   * URL, and with Unavailable for any other answer.
    */
   async get(path: string, { accept, isEnough, signal }: Wanted): Promise<Answer> {
     const request = { headers: { accept, authorization: `Bearer ${this.apiKey}` } };

@@ -2,14 +2,19 @@ import type { IncomingMessage } from 'node:http';
 import { messageOf } from '../../../kernel/error-message.js';
 import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/http-client.js';
 import { retry } from '../../../kernel/network/retry.js';
-import { isPassing, retryAfterMsOf, UNTIL_AVAILABLE, Unavailable } from '../../../kernel/network/unavailable.js';
+import {
+  isTransientStatus,
+  retryAfterMsOf,
+  UNTIL_AVAILABLE,
+  Unavailable,
+} from '../../../kernel/network/unavailable.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
-import type { Batch } from './log-reader.js';
+import type { Batch } from './event-feed.js';
 import { webhookHeaders } from './signature.js';
 
 interface CollectorTimings {
   readonly pausesMs: readonly number[];
-  /** How long one request may take. */
+  /** The longest time for one request. */
   readonly requestMs: number;
 }
 
@@ -19,7 +24,7 @@ const TIMINGS: CollectorTimings = {
 };
 const MAX_QUOTED_CHARACTERS = 200;
 
-/** What the operator can do about a status that does not pass. */
+/** What the operator can do about a status that a repetition does not change. */
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'check the secret',
   403: 'check the secret',
@@ -38,14 +43,14 @@ export class Collector {
     private readonly timings: CollectorTimings = TIMINGS,
   ) {}
 
-  /** Its address without the query, which may hold a token. */
+  /** The URL without the query, which may hold a token. */
   get name(): string {
     return `${this.url.origin}${this.url.pathname}`;
   }
 
   /**
-   * Sends a batch until the collector accepts it. Rejects when the signal aborts, and with OperatorError if the collector
-   * refuses the batch for good: to skip it would be a silent loss.
+   * Sends a batch until the collector accepts it. Rejects when the signal aborts, and with OperatorError if the
+   * collector refuses the batch for good: to skip it would be a silent loss.
    */
   async deliver(batch: Batch, signal: AbortSignal): Promise<void> {
     let failures = 0;
@@ -69,12 +74,12 @@ export class Collector {
     const { status, headers: answered } = answer;
     if (status >= 200 && status < 300) return;
     const reason = reasonOf(answer);
-    if (isPassing(status)) throw new Unavailable(reason, { status, retryAfterMs: retryAfterMsOf(answered) });
+    if (isTransientStatus(status)) throw new Unavailable(reason, { status, retryAfterMs: retryAfterMsOf(answered) });
     throw new OperatorError(`${this.name} refuses ${name}: ${reason}. The next run sends them again; none is skipped`);
   }
 }
 
-/** The answer with the beginning of its text. If that breaks off, the status has arrived, and says it all. */
+/** The answer with the beginning of its text. If the text breaks off, the status is enough. */
 async function answerOf(answer: IncomingMessage): Promise<Answer> {
   const { statusCode: status = 0, headers } = answer;
   const begun = await readAnswer(answer, ({ length }) => length > MAX_QUOTED_CHARACTERS).catch(() => undefined);

@@ -4,32 +4,32 @@ import { retry } from '../../../kernel/network/retry.js';
 import { UNTIL_AVAILABLE } from '../../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import type { Collector } from './collector.js';
-import { type Batch, COMMON_BEGINNING, type LogEvent, type LogReader } from './log-reader.js';
+import { type Batch, COMMON_BEGINNING, type EventFeed, type LogEvent } from './event-feed.js';
 
 interface PushTimings {
-  /** Between questions to a service that does not answer. */
+  /** The pauses between requests to a service that does not answer. */
   readonly pausesMs: readonly number[];
-  /** The wait for new events. */
+  /** The pause before the next request for new events. */
   readonly pollMs: number;
-  /** How long `once` waits for a service that does not answer. */
+  /** How long a run with `once` waits for a service that does not answer. */
   readonly onceMs: number;
 }
 
 const TIMINGS: PushTimings = { pollMs: 1_000, pausesMs: [1_000, 2_000, 4_000, 8_000, 10_000], onceMs: 30_000 };
 
-/** What is pushed, and from where on. */
+/** What to push, and where to begin. */
 export interface Push {
   /** The last event that the collector got from an earlier run. */
   readonly sent: LogEvent | undefined;
   /** Where to begin if there is no such event: after this position. */
   readonly after: number;
   readonly maxEvents: number;
-  /** Ends at the end of the log. */
+  /** Whether to end at the end of the log. */
   readonly once: boolean;
 }
 
-/** How far the collector has the log. Without an id nobody knows which event it has at that position. */
-interface Progress {
+/** The last position that the collector has. Without an event id it is not known which event it has there. */
+interface Reached {
   readonly account: string;
   readonly position: number;
   readonly eventId?: string;
@@ -38,7 +38,7 @@ interface Progress {
 /** Sends the log of an account to a collector in its order, batch by batch. */
 export class LogPush {
   constructor(
-    private readonly log: LogReader,
+    private readonly log: EventFeed,
     private readonly collector: Collector,
     private readonly push: Push,
     private readonly signal: AbortSignal,
@@ -47,12 +47,12 @@ export class LogPush {
   ) {}
 
   /**
-   * Ends when the signal aborts, and with `once` at the end of the log. `accepted` is called after each batch, and the next
-   * one is sent when it has returned: so after a kill at any moment only the last batch can be sent again. Returns how far
-   * the collector has the log; undefined if the service has not answered yet.
+   * Ends when the signal aborts, and with `once` at the end of the log. It waits for `accepted` after each batch, so
+   * that only the last batch can be sent again after a kill. Resolves with the last position that the collector has;
+   * undefined if the service never answered.
    */
-  async run(accepted: (last: LogEvent) => Promise<void>): Promise<Progress | undefined> {
-    let reached: Progress | undefined;
+  async run(accepted: (last: LogEvent) => Promise<void>): Promise<Reached | undefined> {
+    let reached: Reached | undefined;
     try {
       reached = await this.beginning();
       for (let isEnd = false; !(isEnd && this.push.once); ) {
@@ -68,11 +68,11 @@ export class LogPush {
     return reached;
   }
 
-  /** The account is the one of the key. */
-  private async beginning(): Promise<Progress> {
+  /** Where to begin. The API key tells the account. */
+  private async beginning(): Promise<Reached> {
     const { sent } = this.push;
     const position = sent?.position ?? this.push.after;
-    // Refuses a position beyond the end of the log: the command would wait for ever, or skip events.
+    // Refuses a position after the end of the log, from which the command would wait for ever or skip events.
     await this.patiently(() => this.log.batchAfter(position, 1, this.signal));
     const known = await this.eventAt(sent?.position ?? 1);
     if (known === undefined) throw new OperatorError(`${this.log.service} shows a log without events`);
@@ -84,7 +84,7 @@ export class LogPush {
   }
 
   /** Undefined if there was no event yet after a while. */
-  private async deliverNext(reached: Progress): Promise<Batch | undefined> {
+  private async deliverNext(reached: Reached): Promise<Batch | undefined> {
     const { maxEvents, once } = this.push;
     const batch = await this.patiently(() => this.log.batchAfter(reached.position, maxEvents, this.signal));
     if (batch !== undefined) {
@@ -95,10 +95,10 @@ export class LogPush {
   }
 
   /**
-   * A database can be restored at any time, and its log can have grown again since. Then the events after a position
-   * follow another event than the one that the collector has.
+   * Refuses a log that has another event at this position than the collector: the database can have been restored, and
+   * its log can have grown again since.
    */
-  private async refuseOtherLog({ account, position, eventId }: Progress): Promise<void> {
+  private async refuseOtherLog({ account, position, eventId }: Reached): Promise<void> {
     if (eventId === undefined || (await this.eventAt(position))?.eventId === eventId) return;
     throw new OperatorError(
       `the event at position ${position} of ${account} is not the one that the collector got. Was the database restored ` +
@@ -110,7 +110,7 @@ export class LogPush {
     return (await this.patiently(() => this.log.batchAfter(position - 1, 1, this.signal)))?.last;
   }
 
-  /** Waits for a service that does not answer, and says so once. */
+  /** Repeats a question until the service answers. Says once that it waits. */
   private async patiently<T>(ask: () => Promise<T>): Promise<T> {
     const { signal, timings } = this;
     const deadline = this.push.once ? performance.now() + timings.onceMs : undefined;
@@ -129,6 +129,6 @@ export class LogPush {
 
 const ofOtherAccount = ({ account }: LogEvent, other: string): UsageError =>
   new UsageError(
-    `the cursor is that of account ${account}, but the API key belongs to ${other}: name another file with --cursor, or ` +
+    `the cursor belongs to account ${account}, but the API key to ${other}: name another file with --cursor, or ` +
       `the file of a key of ${account} with --api-key-file`,
   );

@@ -5,15 +5,17 @@ import { messageOf } from '../../../kernel/error-message.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
 import { UsageError } from '../../../kernel/operator-error.js';
 import { writeWholeFile } from '../../files/whole-file.js';
-import type { LogEvent } from './log-reader.js';
+import type { LogEvent } from './event-feed.js';
 
-/** The last event that a collector has accepted. Its id counts too: a log that was restored may have another event there. */
+/**
+ * The last event that a collector has accepted, with its id: after a restore another event may have the same position.
+ */
 export interface Cursor extends LogEvent {
-  /** The address of the collector without its query. */
+  /** The URL of the collector without its query. */
   readonly collector: string;
 }
 
-/** Undefined if there is no such file yet. Throws UsageError for any other file: a guess could lose events. */
+/** Undefined if the file does not exist. Throws UsageError if it holds no cursor: a guess could lose events. */
 export async function readCursor(file: string): Promise<Cursor | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -31,7 +33,9 @@ function parseCursor(file: string, text: string): Cursor {
   throw new UsageError(`${file} is not a file that audit push wrote: name another one with --cursor`);
 }
 
-/** Throws UsageError before the first batch: one that was accepted could not be noted. */
+/**
+ * Throws UsageError if the cursor cannot be written. Called before the first batch, which could not be noted otherwise.
+ */
 export async function requireWritable(file: string): Promise<void> {
   await access(path.dirname(file), constants.W_OK).catch((error: unknown) => {
     throw new UsageError(`the cursor cannot be written: ${messageOf(error)}`);

@@ -2,12 +2,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Interrupted, STOP_SIGNALS, UsageError } from '../../../kernel/operator-error.js';
 import { withOfflineExamples } from '../../help.js';
 import { tell } from '../../print.js';
-import { isPrivate, parseUrl } from '../http/http-url.js';
+import { isConfidential, parseUrl } from '../http/http-url.js';
 import { ServiceApi } from '../http/service-api.js';
 import { parsePosition, wholeNumber } from '../number-argument.js';
 import { Collector } from './collector.js';
+import { EventFeed } from './event-feed.js';
 import { LogPush } from './log-push.js';
-import { LogReader } from './log-reader.js';
 import { type Cursor, readCursor, requireWritable, writeCursor } from './push-cursor.js';
 import { readSecrets } from './signature.js';
 
@@ -29,14 +29,14 @@ export function addPushCommand(audit: Command): void {
   const command = audit
     .command('push')
     .description(
-      'Send the log of an account to an HTTP collector as batches of CloudEvents, in order, each event at least once; then go on with new events until interrupted. It reads GET /events of the service',
+      'Send the log of an account to an HTTP collector as batches of CloudEvents, in order, each event at least once; then go on with new events until interrupted. The command reads the log from GET /events of the service',
     )
     .argument('<url>', 'the URL of the service', parseUrl)
-    .requiredOption('--api-key-file <file>', 'API key of an auditor or admin of the account')
+    .requiredOption('--api-key-file <file>', 'file with the API key of an auditor or admin of the account')
     .requiredOption('--to <url>', 'where to POST the batches', parseUrl)
     .option('--after <position>', 'begin after this position, if there is no cursor yet (default: 0)', parsePosition)
-    .option('--cursor <file>', 'keeps the position that the collector has', DEFAULT_CURSOR)
-    .option('--secret-file <file>', 'signs each batch by the secrets of this file, whsec_... on each line')
+    .option('--cursor <file>', 'file that keeps the last position that the collector has', DEFAULT_CURSOR)
+    .option('--secret-file <file>', 'file with the secrets that sign each batch, one whsec_... on each line')
     .option('--batch <count>', `maximum number of events in a batch, 1 to ${MAX_BATCH}`, parseBatch, DEFAULT_BATCH)
     .option('--once', 'end at the end of the log')
     .addOption(new Option('--account <id>').argParser(refuseAccount).hideHelp())
@@ -49,7 +49,7 @@ export function addPushCommand(audit: Command): void {
 }
 
 function refuseAccount(): never {
-  throw new InvalidArgumentError('The API key chooses the account: give a key of it with --api-key-file.');
+  throw new InvalidArgumentError('The API key tells the account: give a key of this account with --api-key-file.');
 }
 
 async function runPush(url: URL, options: PushOptions): Promise<void> {
@@ -58,8 +58,8 @@ async function runPush(url: URL, options: PushOptions): Promise<void> {
   const sent = await readCursor(file);
   await requireWritable(file);
   if (sent !== undefined) refuseOtherCollector(sent, collector, file);
-  const log = new LogReader(await ServiceApi.withKeyIn(options.apiKeyFile, url));
-  if (!isPrivate(to)) tell(`warning: ${collector.name} gets the log without encryption; use https`);
+  const log = new EventFeed(await ServiceApi.withKeyIn(options.apiKeyFile, url));
+  if (!isConfidential(to)) tell(`warning: ${collector.name} gets the log without encryption; use https`);
   const stop = new AbortController();
   for (const signal of STOP_SIGNALS) process.on(signal, () => stop.abort());
   const push = new LogPush(log, collector, { sent, after, maxEvents, once }, stop.signal, tell);
@@ -71,7 +71,7 @@ async function runPush(url: URL, options: PushOptions): Promise<void> {
   }
 }
 
-/** Two collectors with one cursor would each miss what the other one got. */
+/** Refuses the cursor of another collector: two collectors with one cursor would each miss what the other one got. */
 function refuseOtherCollector({ collector, position }: Cursor, { name }: Collector, file: string): void {
   if (collector === name) return;
   const advice = `name another file with --cursor; to go on from there, add --after ${position}`;

@@ -3,14 +3,18 @@ import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../../kernel/error-message.js';
 import { UsageError } from '../../../kernel/operator-error.js';
 
-/** The headers of Standard Webhooks 1.0 (standardwebhooks.com), whose libraries check them in many languages. */
+/**
+ * The headers of Standard Webhooks 1.0 (standardwebhooks.com), which has libraries in many languages that check them.
+ */
 
 const PREFIX = 'whsec_';
-/** What the specification demands of a secret. */
+/** The lengths of a secret that the specification allows. */
 const [MIN_BYTES, MAX_BYTES] = [24, 64];
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** Signs with each secret: with two, the receiver can change from one to the other. Without any, nothing is signed. */
+/**
+ * Signs with each secret, so that a receiver can change from one secret to another. Without secrets nothing is signed.
+ */
 export function webhookHeaders(id: string, body: string, secrets: readonly Buffer[], now = Date.now()) {
   const timestamp = String(Math.floor(now / 1000));
   const named = { 'webhook-id': id, 'webhook-timestamp': timestamp };
@@ -19,7 +23,7 @@ export function webhookHeaders(id: string, body: string, secrets: readonly Buffe
   return { ...named, 'webhook-signature': secrets.map((secret) => `v1,${sign(secret)}`).join(' ') };
 }
 
-/** The secrets of a file, one a line. No message quotes one. */
+/** Reads the secrets of a file, one on each line. No message quotes a secret. */
 export async function readSecrets(file: string): Promise<readonly Buffer[]> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new UsageError(`the file of the secret cannot be read: ${messageOf(error)}`);

@@ -19,14 +19,14 @@ export class WitnessFolder {
     return join(this.path, 'checkpoint');
   }
 
-  /** Throws UsageError if it cannot be a folder of a witness. */
+  /** Makes the folder if it does not exist. Throws UsageError if that is not possible. */
   async open(): Promise<void> {
     await mkdir(this.path, { recursive: true }).catch((error: unknown) => {
       throw new UsageError(`the folder ${this.path} cannot be made: ${messageOf(error)}`);
     });
   }
 
-  /** The last checkpoint that was kept. Undefined: this witness has seen none. */
+  /** The last checkpoint that was kept. Undefined if this witness has seen none yet. */
   readCheckpoint(): Promise<string | undefined> {
     return read(this.checkpointPath);
   }
@@ -35,12 +35,15 @@ export class WitnessFolder {
     return read(join(this.path, 'log-key'));
   }
 
-  /** Else `witness-key` would not be that of the checkpoint beside it, and honest files would be accused. */
+  /**
+   * Refuses the folder of another witness: `witness-key` would no longer match the checkpoint, and it would look
+   * forged.
+   */
   async refuseOtherWitness(witnessKey: string): Promise<void> {
     const kept = (await read(join(this.path, 'witness-key')))?.trim();
     if (kept === undefined || kept === witnessKey) return;
     throw new UsageError(
-      `the folder ${this.path} is that of the witness ${JSON.stringify(kept)}: give its key with --key-file, or name another --folder`,
+      `the folder ${this.path} belongs to the witness ${JSON.stringify(kept)}: give its key with --key-file, or name another --folder`,
     );
   }
 
@@ -50,8 +53,8 @@ export class WitnessFolder {
   }
 
   /**
-   * Keeps what was refused beside the checkpoint that it contradicts: both together are evidence. One that the key of the
-   * log has not signed replaces nothing. Resolves with a sentence.
+   * Keeps a refused checkpoint beside the one that it contradicts: both together are evidence. A checkpoint that the
+   * key of the log has not signed replaces no other one. Resolves with a sentence.
    */
   async keepRefused(note: string, isSigned: boolean): Promise<string> {
     const path = join(this.path, 'refused-checkpoint');
@@ -60,7 +63,7 @@ export class WitnessFolder {
     return `the checkpoint that contradicts it is in ${path}`;
   }
 
-  /** False, and nothing is written, if another witness has kept another checkpoint than `expected` meanwhile. */
+  /** Writes nothing and returns false if another witness of this folder has kept another checkpoint than `expected`. */
   async replaceCheckpoint(expected: string | undefined, note: string): Promise<boolean> {
     return this.locked(async () => {
       if ((await this.readCheckpoint()) !== expected) return false;
@@ -69,7 +72,7 @@ export class WitnessFolder {
     });
   }
 
-  /** The lock is held for milliseconds: two witnesses of one folder take turns. */
+  /** Lets the witnesses of one folder take turns. */
   private async locked<T>(work: () => Promise<T>): Promise<T> {
     const lock = `${this.checkpointPath}.lock`;
     await this.take(lock);
@@ -82,12 +85,14 @@ export class WitnessFolder {
 
   private async take(lock: string): Promise<void> {
     const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST';
-    const waiting = { pausesMs: [LOCK_PAUSE_MS], mayPass: isTaken, deadline: performance.now() + MAX_LOCKED_MS };
+    const waiting = { pausesMs: [LOCK_PAUSE_MS], isTransient: isTaken, deadline: performance.now() + MAX_LOCKED_MS };
     try {
       await retry(async () => (await open(lock, 'wx')).close(), waiting);
     } catch (error) {
       if (!isTaken(error)) throw new UsageError(`the checkpoint cannot be kept: ${messageOf(error)}`);
-      throw new OperatorError(`${lock} is there: another witness holds it, or one was killed. In that case remove it`);
+      throw new OperatorError(
+        `${lock} exists: another witness holds this lock, or a witness was killed. In the second case remove the file`,
+      );
     }
   }
 

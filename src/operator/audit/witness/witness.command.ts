@@ -5,7 +5,7 @@ import { messageOf } from '../../../kernel/error-message.js';
 import { CheckFailed, Interrupted, STOP_SIGNALS, UsageError } from '../../../kernel/operator-error.js';
 import { withOfflineExamples } from '../../help.js';
 import { print, tell } from '../../print.js';
-import { verifierIn } from '../checkpoint-keys.js';
+import { verifierIn } from '../../checkpoint-keys.js';
 import { parseUrl } from '../http/http-url.js';
 import { ServiceApi } from '../http/service-api.js';
 import { wholeNumber } from '../number-argument.js';
@@ -31,15 +31,22 @@ export function addWitnessCommand(audit: Command): void {
   const command = audit
     .command('witness')
     .description(
-      'Hold the log of an account to its last checkpoint, over HTTP: check that the log has only grown, cosign its newest checkpoint and keep it; go on until interrupted. When the history changed, or got shorter, a line on stdout says so, the exit code is 1, and what was kept stays as it is',
+      'Watch the log of an account over HTTP: check that it has only grown since the checkpoint that was kept, cosign the newest checkpoint and keep it; go on until interrupted. If the history changed or got shorter, a line on stdout says so, the exit code is 1, and the kept checkpoint stays as it is',
     )
     .argument('<url>', 'the URL of the service', parseUrl)
-    .requiredOption('--key-file <file>', 'secret key of this witness, as audit key prints it')
-    .requiredOption('--api-key-file <file>', 'API key of a user or bot of the account')
-    .option('--folder <folder>', 'keeps the checkpoint and the public keys of the log and the witness', DEFAULT_FOLDER)
-    .option('--log-key <key>', 'public key of the log, or its file (default: the one that the service told at first)')
-    .option('--every <seconds>', 'how often to look', parseSeconds, DEFAULT_EVERY_SECONDS)
-    .option('--once', 'look once')
+    .requiredOption('--key-file <file>', 'file with the secret key of this witness, as audit key prints it')
+    .requiredOption('--api-key-file <file>', 'file with the API key of a user or bot of the account')
+    .option(
+      '--folder <folder>',
+      'folder that keeps the checkpoint and the public keys of the log and the witness',
+      DEFAULT_FOLDER,
+    )
+    .option(
+      '--log-key <key>',
+      'public key of the log, or a file that holds it (default: the key that the service answered first)',
+    )
+    .option('--every <seconds>', 'seconds between two checks', parseSeconds, DEFAULT_EVERY_SECONDS)
+    .option('--once', 'check once, then end')
     .action(runWitness);
   withOfflineExamples(
     command,
@@ -87,7 +94,7 @@ async function watch(
 const lineOf = ({ checkpoint: { origin, size }, before }: Witnessed): string =>
   `${origin}\t${size} events${before === undefined ? '' : `, ${size - before} more than before`}`;
 
-/** Nothing can be held against the first checkpoint. */
+/** The first checkpoint cannot be checked against an earlier one. */
 function tellOfTrust({ checkpoint: { origin, size } }: Witnessed, { checkpointPath }: WitnessFolder): void {
   tell(
     `the first checkpoint of ${origin} is taken on trust, with its ${size} events, and kept in ${checkpointPath}. ` +

@@ -16,7 +16,7 @@ import { NoCheckpoint, type WitnessedService } from './witnessed-service.js';
 
 interface WitnessTimings {
   readonly pausesMs: readonly number[];
-  /** How long `once` waits for a service that does not answer. */
+  /** How long a run with `once` waits for a service that does not answer. */
   readonly onceMs: number;
 }
 
@@ -28,17 +28,17 @@ const TIMINGS: WitnessTimings = {
 /** A checkpoint that was cosigned. */
 export interface Witnessed {
   readonly checkpoint: Checkpoint;
-  /** The size of the one that was kept before; undefined at the first. */
+  /** The size of the checkpoint that was kept before; undefined for the first one. */
   readonly before: number | undefined;
 }
 
-/** Holds the log of a service to the last checkpoint that it cosigned, and cosigns the newest one. */
+/** Checks that the log has only grown since the last checkpoint that it cosigned, and cosigns the newest one. */
 export class Witness {
   constructor(
     private readonly service: WitnessedService,
     private readonly folder: WitnessFolder,
     private readonly key: SignerKey,
-    /** Undefined: the one that is kept, or at first that of the service. */
+    /** Undefined: use the key in the folder, or the first time the key that the service answers. */
     private readonly logKey: VerifierKey | undefined,
     private readonly report: (line: string) => void,
     private readonly timings: WitnessTimings = TIMINGS,
@@ -60,7 +60,8 @@ export class Witness {
     await this.folder.refuseOtherWitness(verifierText(this.key));
     const keptNote = await this.folder.readCheckpoint();
     const logKey = await this.knownLogKey(keptNote, signal);
-    if (logKey.key.equals(this.key.key)) throw new UsageError('the witness has the key of the log: make another one');
+    if (logKey.key.equals(this.key.key))
+      throw new UsageError('the witness has the same key as the log: make another one with audit key');
     const kept = keptNote === undefined ? undefined : this.readKept(keptNote, logKey);
     const note = await this.service.checkpoint(keptNote, signal).catch((error: unknown) => {
       if (kept === undefined || !(error instanceof NoCheckpoint)) throw error;
@@ -72,7 +73,7 @@ export class Witness {
     }
     if (keptNote === undefined) await this.folder.writeKeys(verifierText(logKey), verifierText(this.key));
     const cosigned = cosignNote(note, logKey, this.key, Math.floor(Date.now() / 1000));
-    // Else another witness of this folder was faster: hold the log to what that one has kept.
+    // If another witness of this folder was faster, check the log against the checkpoint that it has kept.
     if (!(await this.folder.replaceCheckpoint(keptNote, cosigned))) return this.look(signal);
     return { checkpoint: newest, before: kept?.size };
   }

@@ -19,7 +19,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Reads a checkpoint of the log of this key. Throws Refusal unless the key has signed it. `kept`: the one before. */
+/** Reads a checkpoint that this key of the log must have signed, or throws Refusal. `kept`: the checkpoint before. */
 export function readWitnessed(note: string, key: VerifierKey, kept?: Checkpoint): Checkpoint {
   const parsed = parseSignedCheckpoint(note);
   if (parsed === undefined) throw new Refusal('the answer is not a signed checkpoint');
@@ -30,9 +30,9 @@ export function readWitnessed(note: string, key: VerifierKey, kept?: Checkpoint)
   return checkpoint;
 }
 
-/** After a change of key the account is the same: sizes tell whether its tail was lost with the change. */
+/** After a change of the key the account is the same, and the sizes tell whether events were lost. */
 function ofOtherLog(newest: Checkpoint, { name }: VerifierKey, note: string, kept: Checkpoint | undefined): Refusal {
-  const what = `the checkpoint is that of ${JSON.stringify(newest.origin)}, but the witnessed log is ${name}`;
+  const what = `the checkpoint belongs to ${JSON.stringify(newest.origin)}, but the witnessed log is ${name}`;
   if (kept === undefined || accountOf(newest) !== accountOf(kept)) return new Refusal(what);
   const sizes = `The account has another key now, and ${newest.size} events; it had ${kept.size}`;
   const verdict =
@@ -40,7 +40,7 @@ function ofOtherLog(newest: Checkpoint, { name }: VerifierKey, note: string, kep
   return new Refusal(`${what}. ${sizes}. ${verdict}`, { note, isSigned: false });
 }
 
-/** Throws Refusal if no proof could join the newest checkpoint to the one that was kept. True: a proof must do so. */
+/** Throws Refusal if the newest checkpoint contradicts the kept one. True if only a proof can show that it does not. */
 export function needsProof(kept: Checkpoint, newest: Checkpoint, note: string): boolean {
   if (newest.size < kept.size) {
     throw new Refusal(
@@ -64,6 +64,6 @@ export function checkProof(
   note: string,
 ): void {
   if (proof !== undefined && isConsistent(kept, newest, proof)) return;
-  const what = `the log of ${kept.size} events, which was witnessed, is not the beginning of that of ${newest.size}`;
+  const what = `the log of ${kept.size} events, which was witnessed, is not the beginning of the log of ${newest.size}`;
   throw new Refusal(`the history changed: ${what}`, { note, isSigned: true });
 }

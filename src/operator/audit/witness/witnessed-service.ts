@@ -3,15 +3,15 @@ import { Unavailable } from '../../../kernel/network/unavailable.js';
 import { PROBLEMS } from '../../../kernel/problem.js';
 import type { ServiceApi } from '../http/service-api.js';
 
-/** No checkpoint or proof comes near it. */
+/** A longer answer is an error. No checkpoint or proof is nearly as long. */
 const MAX_ANSWER_CHARACTERS = 64 * 1024;
-/** The service itself says so, and not a proxy. */
+/** This code shows that the service itself answered, and not a proxy. */
 const [, NOT_FOUND] = PROBLEMS.not_found;
 
-/** It answers, and has no checkpoint of the log. */
+/** The service answers that it has no checkpoint of the log. */
 export class NoCheckpoint extends Unavailable {}
 
-/** The service as its clients see it: the checkpoints of the log of the account that the API key belongs to. */
+/** Reads the checkpoints of a log over HTTP. The API key tells the account. */
 export class WitnessedService {
   constructor(private readonly api: ServiceApi) {}
 
@@ -23,13 +23,15 @@ export class WitnessedService {
     return this.get('log/key', signal);
   }
 
-  /** `known`: the checkpoint that the witness has kept. A service whose log is not its continuation raises its alarm. */
+  /** `known`: the checkpoint that the witness has kept. The service raises an alarm if its log does not continue it. */
   checkpoint(known: string | undefined, signal: AbortSignal): Promise<string> {
     const query = known === undefined ? '' : `?${new URLSearchParams({ known })}`;
     return this.get(`log/checkpoint${query}`, signal);
   }
 
-  /** The proof that the log of the first size is the beginning of that of the second; undefined if the answer has none. */
+  /**
+   * The proof that the log of size `from` is the beginning of the log of size `to`; undefined if the answer has none.
+   */
   async consistency(from: number, to: number, signal: AbortSignal): Promise<Buffer[] | undefined> {
     const { proof } = parseJsonObject(await this.get(`log/consistency?from=${from}&to=${to}`, signal)) ?? {};
     if (!Array.isArray(proof)) return undefined;

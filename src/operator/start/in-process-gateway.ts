@@ -5,8 +5,11 @@ import type { Gateway } from '../../gateway/index.js';
 
 const NAME = 'beside-the-service';
 
-/** The gateway of `start --with-gateway`: it speaks to the service as any other does, with a token made for the run. */
-export class GatewayBeside {
+/**
+ * The gateway of `start --with-gateway`. Like any other gateway it calls the service over HTTP, with a token for this
+ * run.
+ */
+export class InProcessGateway {
   private readonly token = randomBytes(24).toString('hex');
   private readonly settings;
   private gateway: Gateway | undefined;
@@ -15,13 +18,13 @@ export class GatewayBeside {
     this.settings = readGatewayConfig(environment);
   }
 
-  /** The settings of a service that knows this gateway. */
-  knownTo(config: Config): Config {
+  /** The settings of the service, with the token of this gateway. */
+  withToken(config: Config): Config {
     return Object.freeze({ ...config, gatewayTokens: [...config.gatewayTokens, { name: NAME, token: this.token }] });
   }
 
   async start(serviceUrl: string, log: ServiceLog): Promise<void> {
-    // Loaded late, since a service without a gateway needs no SSH.
+    // Imported late, since a service without a gateway needs no SSH.
     const { startGateway } = await import('../gateway/run-gateway.js');
     this.gateway = await startGateway({ ...this.settings, serviceUrl, gatewayToken: this.token }, log);
   }
@@ -30,7 +33,7 @@ export class GatewayBeside {
     await this.gateway?.stop();
   }
 
-  /** Goes on after the first calls, whose key it uses. */
+  /** Lines that show a first tunnel. They follow the first calls, and use the key from there. */
   get firstTunnel(): readonly string[] {
     const { sshListen: address, gatewayHosts } = this.settings;
     const [owned] = gatewayHosts;

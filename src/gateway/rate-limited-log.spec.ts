@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { PacedLog } from './paced-log.js';
+import { RateLimitedLog } from './rate-limited-log.js';
 
 interface Line {
   readonly of?: string;
@@ -10,7 +10,7 @@ interface Line {
 
 class Written {
   readonly lines: Line[] = [];
-  readonly paced = new PacedLog(
+  readonly paced = new RateLimitedLog(
     { line: (_, fields, message) => void this.lines.push({ ...fields, message }) },
     'refused logins',
   );

@@ -8,7 +8,7 @@ import { Read, type ReadRequest } from '../../http/request-context.js';
 import { refuseUnlessReadsEverything } from '../../resources/access-rules.js';
 import { GATEWAY_NAME } from './bind-decision-fields.js';
 import { BindDecisions } from './bind-decisions.js';
-import { BindDecisionResource, PATH, toResource } from './bind-decisions.resource.js';
+import { BIND_DECISIONS_PATH, BindDecisionResource, toResource } from './bind-decisions.resource.js';
 
 const CREDENTIAL_ID = queryParameter(
   'credential_id',
@@ -23,12 +23,12 @@ const GATEWAY = queryParameter('gateway_name', 'Only decisions of the gateway wi
 
 /** The decisions about the account's keys. They show who tunnels from where, so members may not read them. */
 @ApiTag('Bind decisions', 'bd')
-@Controller(PATH)
+@Controller(BIND_DECISIONS_PATH)
 export class BindDecisionsController {
   constructor(private readonly decisions: BindDecisions) {}
 
   @Get()
-  @ApiList(BindDecisionResource, PATH, {
+  @ApiList(BindDecisionResource, BIND_DECISIONS_PATH, {
     id: 'listBindDecisions',
     summary: 'List bind decisions',
     description:
@@ -45,7 +45,7 @@ export class BindDecisionsController {
       gateway_name: readGatewayName(query.gateway_name),
     };
     const found = await this.decisions.list({ accountId: caller.accountId, signal }, page, wanted);
-    return pageOf(PATH, `${baseUrl}/${PATH}`, page, found, toResource, wanted);
+    return pageOf(BIND_DECISIONS_PATH, `${baseUrl}/${BIND_DECISIONS_PATH}`, page, found, toResource, wanted);
   }
 }
 

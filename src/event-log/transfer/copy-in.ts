@@ -3,8 +3,8 @@ import type { ClientBase } from 'pg';
 import { from } from 'pg-copy-streams';
 
 /**
- * Writes rows in COPY's text format. `into`: the table, with its columns in brackets. PostgreSQL reads a block whole before
- * it inserts the first row of it, so the blocks should be small beside the whole.
+ * Writes rows that are in COPY's text format. `into` is the table, with its columns in brackets. PostgreSQL reads a
+ * whole block before it inserts the first row, so the blocks should be small.
  */
 export async function copyIn(
   client: ClientBase,

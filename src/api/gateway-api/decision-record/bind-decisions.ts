@@ -12,7 +12,10 @@ const PAGE = {
   name: 'bind_decisions_page',
   text: `${SELECT} where d.account_id = $1 and d.id < $2 order by d.id desc limit $3`,
 };
-/** The inequality is the condition of the index, of which the row comparisons and the order are too: no other one serves. */
+/**
+ * The inequality is the condition of the partial index, and the row comparisons and the order match it, so that
+ * PostgreSQL takes no other index.
+ */
 const PAGE_OF_CREDENTIAL = {
   name: 'bind_decisions_page_of_credential',
   text: `${SELECT} where d.account_id = $1 and d.account_id <> ''
@@ -30,13 +33,16 @@ const PAGE_OF_GATEWAY = {
 /** Greater than any id of a decision. */
 const NEWEST = 'bd_~';
 
-/** Undefined: of all of them. */
+/** A field that is undefined selects nothing. */
 interface WantedBindDecisions {
   readonly credential_id: string | undefined;
   readonly gateway_name: string | undefined;
 }
 
-/** The recorded decisions about an account's keys. An unknown key has no account; only the operator sees those. */
+/**
+ * The recorded decisions about an account's keys. A decision about an unknown key has no account, and only the operator
+ * sees it.
+ */
 @Injectable()
 export class BindDecisions {
   constructor(private readonly auditReads: AuditReads) {}

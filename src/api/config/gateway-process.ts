@@ -11,7 +11,7 @@ import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
 import { baseUrl, integer, oneOf, text } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 
-/** The settings of the process `tunnel-access gateway`, which reads none of those of the service. */
+/** The settings of the process `tunnel-access gateway`, which reads no others. */
 export interface GatewayProcessSettings extends GatewaySettings {
   readonly logLevel: LogLevel;
 }
@@ -47,7 +47,7 @@ export const GATEWAY = {
   proxyProtocolFrom: {
     name: 'GATEWAY_PROXY_PROTOCOL_FROM',
     about:
-      'Balancers in front of `GATEWAY_LISTEN`: addresses or networks, divided by commas. Their connections must begin with a header of the PROXY protocol.',
+      'Balancers in front of `GATEWAY_LISTEN`: addresses or networks, comma-separated. Their connections must begin with a header of the PROXY protocol.',
     example: '192.0.2.10,2001:db8:7::/64',
     fallback: [],
     fallbackText: 'none',
@@ -55,8 +55,7 @@ export const GATEWAY = {
   },
   hostKeyFile: {
     name: 'GATEWAY_HOST_KEY',
-    about:
-      'File of the host key, in any format of OpenSSH. The first start makes an Ed25519 key, and an ECDSA key in the file of this name with `_ecdsa`.',
+    about: 'File of the host key, in any OpenSSH format. The first start makes it. See [What holds](#what-holds).',
     example: '/var/lib/tunnel-gateway/host_key',
     fallback: 'gateway_host_key',
     parse: text,
@@ -65,7 +64,7 @@ export const GATEWAY = {
   gatewayHosts: {
     name: 'GATEWAY_HOSTS',
     about:
-      'Hosts that the gateway serves, divided by commas: an address of this machine, or `name=address`. Binds and edges at other hosts have no listener.',
+      'Hosts that the gateway serves, comma-separated: an address of this machine, or `name=address`. Binds and edges at other hosts get no listener.',
     example: '127.0.0.1,1.tcp.example.com=0.0.0.0',
     fallback: [
       { host: '127.0.0.1', listenAddress: '127.0.0.1' },
@@ -77,14 +76,14 @@ export const GATEWAY = {
   unknownKeys: {
     name: 'GATEWAY_UNKNOWN_KEYS',
     about:
-      '`sign`: each key of a client signs before the service is asked about it. `refuse`: keys that the service does not know are refused before. Then strangers learn which public keys are known.',
+      '`sign`: each key must sign before the gateway asks about it. `refuse`: unknown keys are refused first, so [strangers can test keys](#what-clients-can-do).',
     example: 'sign',
     fallback: 'sign',
     parse: oneOf(['sign', 'refuse'] as const),
   },
   loginGraceMs: {
     name: 'GATEWAY_LOGIN_GRACE_MS',
-    about: 'Time in which a client must log in.',
+    about: 'Time within which a client must log in.',
     example: '30000',
     fallback: 30_000,
     parse: integer(100, MAX_MS),
@@ -92,7 +91,7 @@ export const GATEWAY = {
   maxStrangers: {
     name: 'GATEWAY_MAX_STRANGERS',
     about:
-      'Maximum connections that have not logged in yet. When they are full, a new one takes the place of another, at random, of the source (an address, or one /64 of IPv6) that has most of them.',
+      'Maximum connections that have not logged in. Beyond it, a new one replaces a random one of the source that has the most.',
     example: '500',
     fallback: 500,
     parse: integer(1, 100_000),
@@ -100,7 +99,7 @@ export const GATEWAY = {
   maxConnectionsPerSecond: {
     name: 'GATEWAY_MAX_CONNECTIONS_PER_SECOND',
     about:
-      'Maximum new connections a second from one source; those of two seconds may come at once, further ones are closed. 0: no limit.',
+      'Maximum new connections a second from one source; those of two seconds may come at once. The gateway closes further ones. 0: no limit.',
     example: '200',
     fallback: 200,
     parse: integer(0, 1_000_000),
@@ -108,14 +107,15 @@ export const GATEWAY = {
   keepaliveMs: {
     name: 'GATEWAY_KEEPALIVE_MS',
     about:
-      'Silence after which a client is asked for a sign of life; it is gone after the third one without an answer.',
+      'After this silence the gateway asks a client for a sign of life. After three without an answer it ends the client.',
     example: '15000',
     fallback: 15_000,
     parse: integer(100, MAX_MS),
   },
   idleMs: {
     name: 'GATEWAY_IDLE_MS',
-    about: 'Time after which a connection through a tunnel without a byte, and a client without a bind, are closed.',
+    about:
+      'Time after which the gateway closes a connection through a tunnel without a byte, and a client without a bind.',
     example: '3600000',
     fallback: 3_600_000,
     parse: integer(100, MAX_MS),
@@ -129,7 +129,7 @@ export const GATEWAY = {
   },
   maxConnections: {
     name: 'GATEWAY_MAX_CONNECTIONS',
-    about: 'Maximum SSH connections of a credential; 0: no limit. So with the next seven.',
+    about: 'Maximum SSH connections of a credential. 0 means no limit, here and in the next seven settings.',
     example: '20',
     fallback: 20,
     parse: integer(0, 1_000_000),
@@ -150,7 +150,7 @@ export const GATEWAY = {
   },
   maxBytesPerSecond: {
     name: 'GATEWAY_MAX_BYTES_PER_SECOND',
-    about: 'Maximum bytes a second through the tunnels of a credential, both directions together.',
+    about: 'Maximum bytes a second through the tunnels of a credential, in both directions together.',
     example: '12500000',
     fallback: 0,
     parse: integer(0, 999_999_999),
@@ -158,7 +158,7 @@ export const GATEWAY = {
   maxRequestsPerSecond: {
     name: 'GATEWAY_MAX_REQUESTS_PER_SECOND',
     about:
-      'Maximum requests a second of the clients of a credential, binds among them; a login counts as five. Those of two seconds may come at once, then the client is read more slowly. One source has ten times as many.',
+      'Maximum requests a second of the clients of a credential; a login counts as five. One source may send ten times as many.',
     example: '500',
     fallback: 500,
     parse: integer(0, 1_000_000),
@@ -187,14 +187,14 @@ export const GATEWAY = {
   maxBufferedBytes: {
     name: 'GATEWAY_MAX_BUFFERED_BYTES',
     about:
-      'Bytes that may wait in memory for slow readers, of all connections together; one credential has an eighth. Above it, the credential with most of them is not read; after 3 s the connections that hold most of it end.',
+      'Maximum bytes that wait in memory for slow readers, of all connections together; one credential gets an eighth. See [What holds](#what-holds).',
     example: '536870912',
     fallback: 536_870_912,
     parse: integer(1_048_576, 999_999_999),
   },
   bindPorts: {
     name: 'GATEWAY_BIND_PORTS',
-    about: 'Ports that clients may bind at these hosts: ports and ranges, divided by commas. Others are refused.',
+    about: 'Ports that clients may bind at these hosts: ports and ranges, comma-separated. The gateway refuses others.',
     example: '1024-19999,25000-65535',
     fallback: [
       { min: 1024, max: 19_999 },
@@ -206,7 +206,7 @@ export const GATEWAY = {
   edgePorts: {
     name: 'GATEWAY_EDGE_PORTS',
     about:
-      'Ports that edges may have at these hosts. Others have no listener. Keep them apart from those of binds: a bind holds a port that is free.',
+      'Ports that edges may have at these hosts; others get no listener. Keep them apart from `GATEWAY_BIND_PORTS`, so that no bind takes one.',
     example: '20000-24999',
     fallback: [{ min: 20_000, max: 24_999 }],
     fallbackText: '`20000-24999`',
@@ -215,7 +215,7 @@ export const GATEWAY = {
   edgeTrafficPolicies: {
     name: 'GATEWAY_TRAFFIC_POLICIES',
     about:
-      'The gateway cannot enforce traffic policies. `refuse`: an edge with an enabled one is not served; `ignore`: it is, as if it had none.',
+      'For an edge with an enabled traffic policy, which the gateway cannot enforce. `refuse`: it is not served. `ignore`: it is served without the policy.',
     example: 'refuse',
     fallback: 'refuse',
     parse: oneOf(['refuse', 'ignore'] as const),
@@ -223,7 +223,7 @@ export const GATEWAY = {
   edgeProxyProtocol: {
     name: 'GATEWAY_PROXY_PROTOCOL',
     about:
-      'Labels of tunnels, as `key=value` divided by commas, or `all`: their connections from edges begin with a header of the PROXY protocol, version 2.',
+      'Labels of tunnels (`key=value`, comma-separated), or `all`: their connections from edges begin with a header of the PROXY protocol, version 2.',
     example: 'team=blue',
     fallback: new Set<string>(),
     fallbackText: 'none',
@@ -232,7 +232,7 @@ export const GATEWAY = {
   maxEdgeConnections: {
     name: 'GATEWAY_MAX_EDGE_CONNECTIONS',
     about:
-      'Maximum open connections to edges. When they are full, one of an account or a source with fewer takes the place of one with the most.',
+      'Maximum open connections to edges; [own-edges.md](own-edges.md#what-serves-what) says which one goes beyond it.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1, 1_000_000),

@@ -1,6 +1,6 @@
 import { parseSource } from '../../../rules/index.js';
 
-/** Whose decision it is: an account's, and where the client of the gateway comes from. */
+/** Who a decision counts for: the account, and where the client of the gateway comes from. */
 export interface Party {
   readonly accountId: string;
   readonly source: string | undefined;
@@ -10,8 +10,8 @@ export interface Party {
 const HOST_BITS = 64n;
 
 /**
- * The places of a queue. With a further request an account may come to hold as many places as were free before it, and one
- * source of it half as many. One that holds none may take all that are free.
+ * The places of a queue. After a further request, an account may hold at most as many places as were free before the
+ * request, and one source of the account half as many. One that holds none may take all that are free.
  */
 export class QueueShares {
   private readonly held = new Map<string, number>();
@@ -45,7 +45,10 @@ export class QueueShares {
   }
 }
 
-/** By account, and by source of an account: how many places, and which part of the free ones it may hold. */
+/**
+ * For each account, and for each source of an account: how many places it wants, and which part of the free places it
+ * may hold.
+ */
 function wantedOf(parties: readonly Party[]): ReadonlyMap<string, { readonly count: number; readonly share: number }> {
   const wanted = new Map<string, { count: number; share: number }>();
   const add = (name: string, share: number): void => {
@@ -58,7 +61,7 @@ function wantedOf(parties: readonly Party[]): ReadonlyMap<string, { readonly cou
   return wanted;
 }
 
-/** The address itself for IPv4, its /64 for IPv6. What is no address is a place of its own. */
+/** The address itself for IPv4, its /64 for IPv6. Any other text is a place of its own. */
 function placeOf(source: string): string {
   const address = parseSource(source);
   if (address === undefined) return source;

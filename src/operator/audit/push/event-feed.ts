@@ -1,9 +1,9 @@
 import { parseJsonObject } from '../../../kernel/json-object.js';
-import { isPassing, Unavailable } from '../../../kernel/network/unavailable.js';
+import { isTransientStatus, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
 import type { ServiceApi } from '../http/service-api.js';
 
-/** A batch ends soon after this many characters: memory stays small, and a server with a limit of a megabyte takes it. */
+/** A batch ends soon after this many characters, so that a collector with a limit of a megabyte accepts it. */
 const MAX_BATCH_CHARACTERS = 512 * 1024;
 const SOURCE = /^\/accounts\/(ac_\w+)$/;
 const LOST_TAIL = 410;
@@ -16,19 +16,19 @@ export interface LogEvent {
 
 /** Consecutive events of an account in one request. */
 export interface Batch {
-  /** Equal for the same events, also when another process sends them again, and for no others, also after a restore. */
+  /** The same whenever the same events are sent again. Other events never have it, even after a restore. */
   readonly id: string;
-  /** For messages. */
+  /** The name of the batch in messages. */
   readonly name: string;
   /** A JSON array of CloudEvents, byte for byte as the service shows them. */
   readonly body: string;
   readonly last: LogEvent;
-  /** The log had no further event. */
+  /** Whether the log had no further event. */
   readonly isEnd: boolean;
 }
 
-/** The log of an account, as `GET /events` shows it in lines: only a line keeps the bytes of an event. */
-export class LogReader {
+/** Reads the log of an account from `GET /events`, in lines: only a line keeps the exact bytes of an event. */
+export class EventFeed {
   constructor(private readonly api: ServiceApi) {}
 
   get service(): string {
@@ -36,15 +36,15 @@ export class LogReader {
   }
 
   /**
-   * The events after a position; undefined if there are none yet. Rejects with OperatorError if the log ends before that
-   * position, and for an event that cannot be read.
+   * The events after a position; undefined if there are none yet. Rejects with OperatorError if the log ends before
+   * that position, or if the first event cannot be read.
    */
   async batchAfter(position: number, maxEvents: number, signal: AbortSignal): Promise<Batch | undefined> {
     const { text, isWhole } = await this.linesAfter(position, maxEvents, signal);
     const lines = text.split('\n');
     if (lines.pop() !== '' && isWhole) throw new Unavailable('its answer ends within an event');
     const problem = problemIn(lines.at(-1));
-    // An event that cannot be read ends the answer. Those before it are sent first.
+    // An event that cannot be read ends the answer. The events before it are sent first.
     if (problem !== undefined) lines.pop();
     if (lines.length === 0 && problem !== undefined) throw new OperatorError(`${this.service}: ${problem}`);
     if (lines.length === 0) return undefined;
@@ -62,24 +62,24 @@ export class LogReader {
     const wanted = { accept: 'application/x-ndjson', isEnough, signal };
     return this.api.get(`events?${query}`, wanted).catch((error: unknown) => {
       const status = error instanceof Unavailable ? error.answer?.status : undefined;
-      if (!(error instanceof Unavailable) || status === undefined || isPassing(status)) throw error;
+      if (!(error instanceof Unavailable) || status === undefined || isTransientStatus(status)) throw error;
       const advice = status === LOST_TAIL ? `. ${COMMON_BEGINNING}` : '; is this the URL of the service?';
       throw new OperatorError(`${this.service}: ${error.message}${advice}`);
     });
   }
 }
 
-/** The way out when the log of the service is not the one that the collector has. */
+/** What to do if the service has another log than the collector. */
 export const COMMON_BEGINNING =
   'Find the last position that the collector and the log have in common, and begin after it: --after POSITION with a new --cursor';
 
-/** The sentence of a line that is no event. */
+/** The message of a line that holds a problem and not an event. */
 function problemIn(line = ''): string | undefined {
   const { error_code, msg } = parseJsonObject(line) ?? {};
   return error_code === undefined ? undefined : String(msg);
 }
 
-/** The last event of the lines after a position; undefined if these are not the events that follow it, without a gap. */
+/** The last event of the lines. Undefined unless they are the events after this position, without a gap. */
 function lastOf(lines: readonly string[], after: number): LogEvent | undefined {
   const { source, logposition, id } = parseJsonObject(lines.at(-1) ?? '') ?? {};
   const [, account] = SOURCE.exec(String(source)) ?? [];
@@ -91,7 +91,7 @@ function lastOf(lines: readonly string[], after: number): LogEvent | undefined {
 function batchOf(lines: readonly string[], last: LogEvent): Omit<Batch, 'isEnd'> {
   const { account, position, eventId } = last;
   const first = position - lines.length + 1;
-  // After a restore other events get the same positions, so the id of the last event belongs to it.
+  // After a restore other events get the same positions, so the id of the batch has the id of its last event.
   const id = `${account}_${first}-${position}_${eventId}`;
   return { id, name: `events ${first} to ${position}`, body: `[${lines.join(',')}]`, last };
 }

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg';
 import { coalesced, onPrimary, queryNamed, type Ref, wantedRows } from '../../../database/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
-import type { CredentialGrant } from '../decisions/bind-decision.js';
-import type { AuthorizedCredential } from './authorized-keys.js';
+import type { CredentialGrant } from './bind-decision.js';
 
 /** Only the oldest live grants of a key are used, so that one account cannot delay answers to others. */
 export const MAX_GRANTS_PER_KEY = 100;
@@ -10,8 +9,8 @@ export const MAX_GRANTS_PER_KEY = 100;
 export const MAX_CREDENTIALS_READ = 1000;
 
 /**
- * A small ACL is read with its row; a larger one is fetched if it is not cached. The size in bytes is that of the
- * compressed column, known without unpacking it. A thousand equal rules compress well, so rules are counted too.
+ * A small ACL is read with its row; a larger one is fetched if it is not cached. The bytes are the bytes of the
+ * compressed column: a thousand equal rules compress well, so rules are counted too.
  */
 const MAX_SMALL_ACL_BYTES = 1024;
 const MAX_SMALL_ACL_RULES = 32;
@@ -19,8 +18,8 @@ const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and
   then t.acl end`;
 
 /**
- * The grants of each key, and the position of its account's log. One statement reads both, so that the position is that of
- * these very rows. An unknown key has one row, without a credential.
+ * The grants of each key, and the position of its account's log. One statement reads both, so that the position belongs
+ * to these very rows. An unknown key has one row, without a credential.
  */
 const grantsStatement = (name: string, smallAcl: string) =>
   onPrimary({
@@ -51,7 +50,7 @@ const grantsStatement = (name: string, smallAcl: string) =>
               true
             ) as owner_active
           from ssh_credentials k
-          -- Without the test for true, a bitmap may read what the index has of the whole account.
+          -- The test for true keeps a bitmap scan from reading the whole account in the index.
           where k.fingerprint = wanted.fingerprint and (k.account_id = oldest.account_id) is true
           order by k.id limit ${MAX_CREDENTIALS_READ}
         ) k
@@ -100,7 +99,7 @@ export interface StoredCredentialGrant extends CredentialGrant {
   readonly expiresAt: string | null;
 }
 
-/** The grants of a key, and the moment that they are of. */
+/** The grants of a key, and when they were read. */
 export interface KeyRead {
   /** Oldest first; empty for an unknown key. */
   readonly grants: readonly StoredCredentialGrant[];
@@ -124,12 +123,16 @@ export interface FetchedAcl {
 }
 
 /** The key itself, for a line of authorized_keys. */
-type StoredKey = Pick<AuthorizedCredential, 'keyType' | 'keyBlob'>;
+interface StoredKey {
+  readonly keyType: string;
+  /** Base64 of the wire form. */
+  readonly keyBlob: string;
+}
 
 /**
  * The grants of a key, read for each request. If accounts raced for a key, the account of the oldest credential owns
- * the key and only its credentials are grants. Keys on the operator's deny list have no grants, nor has a key for a gateway
- * that does not serve its account.
+ * the key and only its credentials are grants. A key has no grants if it is on the operator's deny list, or if the
+ * gateway does not serve its account.
  */
 export class CredentialGrants {
   constructor(
@@ -191,7 +194,7 @@ export class CredentialGrants {
 
 const NOT_READ: KeyRead = { grants: [], logPosition: null, readAt: null };
 
-/** All grants of a key are of one account. */
+/** All grants of a key belong to one account. */
 export function servedBy(gateway: Gateway, read: KeyRead): KeyRead {
   const [first] = read.grants;
   return first === undefined || servesAccount(gateway, first.accountId) ? read : { ...NOT_READ, readAt: read.readAt };

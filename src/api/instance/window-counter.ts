@@ -15,7 +15,7 @@ export interface Counted {
 }
 
 /** Counts events by name, in windows of a minute. */
-export class Windows {
+export class WindowCounter {
   /** Ordered by the start of the window: the first is the oldest. */
   private readonly windows = new Map<string, Window>();
 

@@ -1,7 +1,7 @@
 import type { Gateway } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget, CompiledAcl } from '../../../rules/index.js';
-import { type BindDecision, bindDecider, type LiveGrant } from '../decisions/bind-decision.js';
+import { type BindDecision, bindDecider, type LiveGrant } from './bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
 import {
   type CredentialGrants,
@@ -40,7 +40,7 @@ export class KeyAccess {
 
   /** Throws Problem 503 if the rules change faster than they can be read. */
   async ofKey(gateway: Gateway, fingerprint: string): Promise<KeyGrants> {
-    // For this request only, so that ACLs compiled for other requests cannot evict these.
+    // This map is for this request only: ACLs compiled for other requests cannot evict its entries.
     const compiled = new Map<string, CompiledAcl>();
     for (let read = 0; read < MAX_READS; read += 1) {
       const key = await this.grants.ofKey(gateway, fingerprint);
@@ -52,8 +52,9 @@ export class KeyAccess {
   }
 
   /**
-   * The live grants with their ACLs, up to the maximum of rules. It compiles small ACLs as far as this turn of the event loop
-   * has time; those of `missing` are still to be compiled. It does not wait, so `live` is as current as the grants.
+   * The live grants with their ACLs, up to the maximum of rules. It compiles small ACLs as far as this turn of the
+   * event loop has time; `missing` has the grants whose ACLs are not compiled yet. It does not wait, so `live` is as
+   * current as the grants.
    */
   private compileWhatFits(
     grants: readonly StoredCredentialGrant[],

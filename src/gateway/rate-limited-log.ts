@@ -1,24 +1,27 @@
 import type { GatewayLog } from './gateway-log.js';
 import { type BoundedLine, boundedLine } from './log/bounded-line.js';
 
-/** Whom a line is about. */
+/** What a line is about. */
 export interface Subject {
-  /** A source, a credential or a place of the gateway. */
+  /** A source, a credential, or an address or setting of the gateway. */
   readonly name: string;
   readonly account?: string;
 }
 
-/** What a second has room for. */
+/** The most lines and characters in a second. */
 const OF_NAME = { lines: 10, characters: 4_500 };
 const OF_ACCOUNT = { lines: 100, characters: 12_000 };
 const OF_ALL = { lines: 1_000, characters: 40_000 };
-/** The rest is for the first line of each name: so a few that are noisy do not hide the others. */
+/**
+ * The part for further lines of a name. The rest is for the first line of each name, so that a few names do not hide
+ * others.
+ */
 const PART_OF_FURTHER_LINES = 0.5;
-/** Then all further ones share one place: a client may have as many addresses as it likes. */
+/** All further names share one limit: a client may have as many addresses as it likes. */
 const MAX_NAMES = 1_000;
 const OTHERS = 'others';
 
-/** The lines of a second. */
+/** Counts the lines and characters of the current second. */
 class Written {
   private lines = 0;
   private characters = 0;
@@ -41,10 +44,11 @@ class Written {
 }
 
 /**
- * Lines of one kind, about what clients do. They can do it without end, so each name, each account and all together
- * have room for a part of a second's lines. Each second one line counts those that were left out.
+ * Writes log lines of one kind about clients, which could cause any number of them. So it limits the lines in a second
+ * for each name, for each account and for all together. Each second it writes one line with the number of lines it left
+ * out.
  */
-export class PacedLog {
+export class RateLimitedLog {
   private readonly names = new Map<string, Written>();
   private readonly accounts = new Map<string, Written>();
   private all = new Written(OF_ALL);
@@ -62,7 +66,6 @@ export class PacedLog {
     const part = own.isNew ? 1 : PART_OF_FURTHER_LINES;
     const hasRoom = (characters: number): boolean =>
       own.hasRoom(characters) && shared.every((one) => one.hasRoom(characters, part));
-    // Of most lines of a flood nothing is made.
     const line = hasRoom(0) ? boundedLine(fields, message) : undefined;
     if (line === undefined || !hasRoom(line.characters)) own.leftOut += 1;
     else {
@@ -72,10 +75,10 @@ export class PacedLog {
   }
 
   private endSecond(): void {
-    const quiet = [...this.names].filter(([, { leftOut }]) => leftOut > 0);
-    quiet.sort(([, one], [, other]) => other.leftOut - one.leftOut);
-    const sum = quiet.reduce((count, [, { leftOut }]) => count + leftOut, 0);
-    const fields = { of: quiet[0]?.[0], names: quiet.length };
+    const limited = [...this.names].filter(([, { leftOut }]) => leftOut > 0);
+    limited.sort(([, one], [, other]) => other.leftOut - one.leftOut);
+    const sum = limited.reduce((count, [, { leftOut }]) => count + leftOut, 0);
+    const fields = { of: limited[0]?.[0], names: limited.length };
     if (sum > 0) this.log.line('warn', fields, `left out ${sum} more lines about ${this.what} within a second`);
     this.names.clear();
     this.accounts.clear();

@@ -1,22 +1,21 @@
 import { readFile } from 'node:fs/promises';
-import { type Config, readConfig } from '../../api/config/config.js';
+import { type Config, readConfig } from '../api/config/config.js';
 import {
   type Checkpoint,
   COSIGNATURE,
-  findKeysBeside,
+  findEmbeddedKeys,
   type KeyHistory,
   parseVerifier,
   renamed,
   type SignedNote,
-  signerOf,
   type VerifierKey,
-} from '../../event-log/index.js';
-import { UsageError } from '../../kernel/operator-error.js';
+} from '../event-log/index.js';
+import { UsageError } from '../kernel/operator-error.js';
 
-/** The keys that may have signed the checkpoints of an account, oldest first; none: their signatures are not checked. */
+/** The keys that may have signed the checkpoints of an account, oldest first. Without keys no signature is checked. */
 export type KeysOf = (account: string) => readonly VerifierKey[];
 
-/** The public keys of logs and witnesses, by which checkpoints are checked. */
+/** The public keys of logs and witnesses, for the checks of checkpoints. */
 export class CheckpointKeys {
   private readonly ofLogs: readonly VerifierKey[];
   private readonly ofWitnesses: readonly VerifierKey[];
@@ -24,14 +23,14 @@ export class CheckpointKeys {
   constructor(
     given: readonly VerifierKey[],
     private readonly own: KeyHistory | undefined,
-    /** How the operator gives a key of the log. */
+    /** Tells the operator how to name a key of the log. */
     private readonly wayOut: string,
   ) {
     this.ofLogs = given.filter(({ kind }) => kind !== COSIGNATURE);
     this.ofWitnesses = given.filter(({ kind }) => kind === COSIGNATURE);
   }
 
-  /** On stderr. */
+  /** Says on stderr that no key of the log is known, if that is so. */
   tellIfNone(): void {
     if (!this.knowsLogs) console.error(`the log's own signatures of checkpoints are not checked: ${this.wayOut}`);
   }
@@ -40,7 +39,7 @@ export class CheckpointKeys {
     return this.ofLogs.length > 0 || this.own !== undefined;
   }
 
-  /** A deployment signs the logs of all accounts with one key, under a name for each: `name/account`. */
+  /** A deployment signs the logs of all accounts with one key, under the name `name/account`. */
   readonly of: KeysOf = (account) => [
     ...this.ofLogs.map((key) =>
       renamed(
@@ -48,28 +47,28 @@ export class CheckpointKeys {
         key.name.replace(/[^/]*$/, () => account),
       ),
     ),
-    ...(this.own?.known ?? []).map((key) => signerOf(key, account)),
+    ...(this.own?.signersOf(account) ?? []),
   ];
 
-  /** Whether a key of the log has signed the checkpoint, and every witness: of the keys that are known. */
+  /** Whether a known key of the log and every known witness have signed the checkpoint. */
   haveSigned(note: SignedNote, { origin }: Checkpoint, account: string): boolean {
     const ofLog = this.of(account).filter(({ name }) => name === origin);
     return (!this.knowsLogs || ofLog.some(note.isSignedBy)) && this.ofWitnesses.every(note.isSignedBy);
   }
 }
 
-/** Those that the service takes. */
+/** The keys that the service itself uses. */
 export const ownKeys = async ({ checkpointKeys, databaseUrl, dataDir }: Config): Promise<KeyHistory | undefined> =>
-  checkpointKeys ?? (databaseUrl === undefined ? await findKeysBeside(dataDir) : undefined);
+  checkpointKeys ?? (databaseUrl === undefined ? await findEmbeddedKeys(dataDir) : undefined);
 
-/** Those that are given, each as a verifier's key or the file of one, and then the service's own. */
+/** The given keys, each as a verifier key or as a file that holds one, and then the keys of the service. */
 export async function checkpointKeys(given: readonly string[]): Promise<CheckpointKeys> {
   const own = await ownKeys(readConfig(process.env));
   const wayOut = 'set CHECKPOINT_KEY, or give the public key of the log with --key';
   return new CheckpointKeys(await Promise.all(given.map(verifierIn)), own, wayOut);
 }
 
-/** A public key that is given as itself or as its file. */
+/** A public key that is given as text or as a file that holds it. */
 export async function verifierIn(given: string): Promise<VerifierKey> {
   const text = given.includes('+') ? given : await readFile(given, 'utf8').catch(() => '');
   const key = parseVerifier(text.trim());

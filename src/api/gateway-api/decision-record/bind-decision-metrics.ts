@@ -1,7 +1,7 @@
 import { Counter, Histogram, Registry } from 'prom-client';
 import type { Gateway } from '../../../kernel/caller.js';
 import { readGauges } from '../../instance/read-gauges.js';
-import { type BindDecision, REASONS, type Reason } from './bind-decision.js';
+import { type BindDecision, REASONS, type Reason } from '../decisions/bind-decision.js';
 
 const DECISIONS = 'tunnel_access_bind_decisions_total';
 /** In seconds: from a look-up in an idle database to one that is about to time out. */

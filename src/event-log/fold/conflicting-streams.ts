@@ -2,15 +2,15 @@ import type { ClientBase } from 'pg';
 import type { Table } from '../read-model.js';
 import { logRows, type StreamPlace, streamColumn } from './row-comparison.js';
 
-/** A unique index beside the primary key, as the catalogs describe it. */
+/** A unique index other than the primary key, as PostgreSQL's catalogs describe it. */
 interface UniqueIndex {
   /** Columns or expressions. */
   readonly keys: readonly string[];
   readonly condition: string;
 }
 
-/** The streams of live rows that hold a unique value which one of these rows of the log needs. */
-export async function rivalsOf(
+/** The streams of live rows that hold a unique value that another row of the log needs. */
+export async function conflictingStreams(
   client: ClientBase,
   table: Table<object>,
   wanted: readonly object[],

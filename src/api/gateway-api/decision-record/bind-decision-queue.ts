@@ -5,9 +5,9 @@ import { POOL, PostgresFailure, queryNamed, WRITE_LIMITS } from '../../../databa
 import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget } from '../../../rules/index.js';
-import type { BindDecision } from './bind-decision.js';
+import type { BindDecision } from '../decisions/bind-decision.js';
+import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { BindDecisionMetrics } from './bind-decision-metrics.js';
-import { GatewayPolicy } from './gateway-policy.js';
 import { type Party, QueueShares } from './queue-shares.js';
 
 /** A decision that waits to be recorded, with its request. */
@@ -23,7 +23,7 @@ interface QueuedBindDecision {
   readonly gatewayName: string | undefined;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
-  /** What is needed to decide it again: position of the account's log, and the database's time in seconds since 1970. */
+  /** What a second decision needs: position of the account's log, and the database's time in seconds since 1970. */
   readonly logPosition: number | null;
   readonly readAt: number | null;
   /** The key was on the operator's deny list. */
@@ -35,7 +35,7 @@ interface QueuedBindDecision {
 const MAX_BATCH_DECISIONS = 1000;
 /** How long a decision waits for others, so that one statement writes them all. */
 const LINGER_MS = 50;
-/** It does not grow: while the queue is full, no bind is permitted. */
+/** The delay does not grow: while the queue is full, no bind is permitted. */
 const RETRY_MS = 500;
 /** A shutdown must not wait for a database that is away. */
 const ATTEMPTS_WHILE_CLOSING = 3;
@@ -149,7 +149,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     this.drop(this.waiting);
   }
 
-  /** The first ones that wait. */
+  /** Removes these decisions, which are the first ones that wait. */
   private drop(decisions: readonly QueuedBindDecision[]): void {
     this.waiting = this.waiting.slice(decisions.length);
     this.shares.giveBack(decisions.map(partyOf));
@@ -167,7 +167,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   }
 }
 
-/** A key that the service does not know belongs to no account: all of them have one share. */
+/** A key that the service does not know belongs to no account: all such keys have one share. */
 const partyOf = ({ decision, source }: QueuedBindDecision): Party => ({
   accountId: decision.grant?.accountId ?? '',
   source,

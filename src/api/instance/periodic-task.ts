@@ -1,7 +1,7 @@
 import type { OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
 
 /** Work that an instance does again and again in the background. */
-export abstract class Rounds implements OnModuleDestroy, OnApplicationShutdown {
+export abstract class PeriodicTask implements OnModuleDestroy, OnApplicationShutdown {
   private readonly stop = new AbortController();
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
@@ -13,7 +13,7 @@ export abstract class Rounds implements OnModuleDestroy, OnApplicationShutdown {
 
   protected abstract round(): Promise<void>;
 
-  /** Is told why a round failed. The next one comes all the same. */
+  /** Called with the reason of a failed round. The next round comes all the same. */
   protected abstract failed(error: unknown): void;
 
   protected schedule(delayMs: number): void {

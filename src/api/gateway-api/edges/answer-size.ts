@@ -1,29 +1,29 @@
 import { type EdgeOfHostport, MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
 import { MAX_POLICIES_OF_AN_ANSWER } from './edges.resource.js';
 
-/** The edges at a hostport that an answer has room for. */
-export interface EdgesWithRoom {
+/** The edges at a hostport that fit into an answer. */
+export interface LimitedEdges {
   readonly kept: readonly EdgeOfHostport[];
   readonly leftOut: number;
-  /** Ids of those that come before each one that is left out. */
+  /** Ids of the edges that come before every edge that is left out. */
   readonly beforeLeftOut: ReadonlySet<string>;
 }
 
 /**
- * The edges whose policies an answer has room for. Accounts that name fewer come first, so that one account cannot take
- * the room of another: all policies that one edge can name are half of the room.
+ * Keeps the edges whose policies fit into an answer. Accounts that name fewer policies come first, so that one account
+ * cannot crowd out another: all policies that one edge can name are half of the maximum.
  */
-export function withRoom(edges: readonly EdgeOfHostport[]): EdgesWithRoom {
+export function limitEdges(edges: readonly EdgeOfHostport[]): LimitedEdges {
   const ofAccounts = new Map<string, number>();
   for (const { accountId, namedPolicies } of edges) {
     ofAccounts.set(accountId, (ofAccounts.get(accountId) ?? 0) + namedPolicies);
   }
   const ofAccount = ({ accountId }: EdgeOfHostport): number => ofAccounts.get(accountId) ?? 0;
-  let room = MAX_POLICIES_OF_AN_ANSWER;
+  let remaining = MAX_POLICIES_OF_AN_ANSWER;
   const isKept = new Set<EdgeOfHostport>();
   for (const edge of edges.toSorted((a, b) => ofAccount(a) - ofAccount(b))) {
-    if (edge.namedPolicies > room) continue;
-    room -= edge.namedPolicies;
+    if (edge.namedPolicies > remaining) continue;
+    remaining -= edge.namedPolicies;
     isKept.add(edge);
   }
   const firstLeftOut = edges.findIndex((edge) => !isKept.has(edge));
@@ -35,8 +35,8 @@ export function withRoom(edges: readonly EdgeOfHostport[]): EdgesWithRoom {
   };
 }
 
-/** The first hostports of a question, as far as one answer has room for their edges. The first one always has. */
-export function asFarAsRoom(all: readonly EdgesWithRoom[]): readonly EdgesWithRoom[] {
+/** Keeps the first hostports of a question, as far as their edges fit into one answer. The first one always does. */
+export function limitHostports(all: readonly LimitedEdges[]): readonly LimitedEdges[] {
   const counted = new Set<string>();
   let policies = 0;
   const end = all.findIndex(({ kept }, n) => {

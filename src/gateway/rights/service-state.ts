@@ -2,20 +2,20 @@ import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayLog } from '../gateway-log.js';
 
 /**
- * `following`: every change is heard of. `grace`: changes may be missed, and what is open stays for a time. `closed`:
- * nothing is open. Binds are permitted and edges are opened only while following.
+ * `following`: the gateway hears of every change, permits binds and opens edges. `grace`: it may miss changes, and what
+ * is open stays open for a time. `closed`: nothing is open.
  */
-export type OutageState = 'following' | 'grace' | 'closed';
+type State = 'following' | 'grace' | 'closed';
 
-/** Whether the gateway hears of all changes of its service: one state for tunnels and edges, whatever streams they have. */
-export class Outage {
+/** Whether the gateway hears of all changes of the service: one state for the streams of tunnels and of edges. */
+export class ServiceState {
   private readonly away: Set<string>;
   private readonly actions: Record<'following' | 'closed', (() => void)[]> = { following: [], closed: [] };
   private hasBegun = false;
   private timer: NodeJS.Timeout | undefined;
-  state: OutageState = 'closed';
+  state: State = 'closed';
 
-  /** `streams`: the names of those that must all be followed. */
+  /** `streams`: the names of the streams that must all be followed. */
   constructor(
     private readonly log: GatewayLog,
     private readonly graceMs: number,
@@ -28,36 +28,40 @@ export class Outage {
     return this.state === 'following';
   }
 
-  /** Acts at each change to this state. For `closed` it ends everything of a kind that is open. */
+  /** Calls `act` at each change to this state. For `closed` it must close everything of its kind. */
   on(state: 'following' | 'closed', act: () => void): void {
     this.actions[state].push(act);
   }
 
-  /** Every change that this stream tells is heard of from now on, and all before it were asked about. */
+  /** Every change in this stream is heard of from now on, and earlier changes were asked about. */
   followed(stream: string): void {
     this.away.delete(stream);
     if (this.away.size === 0 && this.state !== 'following')
       this.enter('following', 'following the changes of the service');
   }
 
-  /** Changes that this stream tells may be missed from now on. */
+  /** Changes in this stream may be missed from now on. */
   lost(stream: string, error: unknown): void {
     this.away.add(stream);
     if (!this.hasBegun && this.state === 'closed') {
       this.hasBegun = true;
-      this.log.line('warn', { state: this.state }, `no binds until the service is there: ${messageOf(error)}`);
+      this.log.line(
+        'warn',
+        { state: this.state },
+        `no binds until the gateway has reached the service: ${messageOf(error)}`,
+      );
     }
     if (this.state !== 'following') return;
-    const stay = `what is open stays for ${this.graceMs} ms`;
-    this.enter('grace', `no binds until the service is back, ${stay}: ${messageOf(error)}`);
+    const stay = `what is open stays open for ${this.graceMs} ms`;
+    this.enter('grace', `no binds until the service is back; ${stay}: ${messageOf(error)}`);
   }
 
   stop(): void {
     clearTimeout(this.timer);
   }
 
-  /** The only change of the state. */
-  private enter(state: OutageState, message: string): void {
+  /** The only function that changes the state. */
+  private enter(state: State, message: string): void {
     this.state = state;
     this.hasBegun = true;
     clearTimeout(this.timer);

@@ -3,11 +3,14 @@ import { Inject, Injectable, Logger, type OnModuleInit, Optional } from '@nestjs
 import type { Pool } from 'pg';
 import { type NamedStatement, POOL, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { firstIdOf } from '../../../kernel/ids.js';
-import { Rounds } from '../../instance/rounds.js';
-import { GatewayPolicy } from './gateway-policy.js';
+import { PeriodicTask } from '../../instance/periodic-task.js';
+import { GatewayPolicy } from '../decisions/gateway-policy.js';
 
 const HOUR_MS = 3_600_000;
-/** The first purge comes at a random time within this, so that instances do not purge at once, nor while they start. */
+/**
+ * The first purge comes at a random time within this, so that instances do not purge all at once, and not while they
+ * start.
+ */
 const MAX_FIRST_DELAY_MS = HOUR_MS / 6;
 const DAY_MS = 24 * HOUR_MS;
 const BATCH_ROWS = 1000;
@@ -16,7 +19,10 @@ const PAUSE_MS = 100;
 
 const ACCOUNTS_AT_ONCE = 1000;
 
-/** The accounts after $1, in the order of ids, that have a row of this look-up: an operator may spread accounts over servers. */
+/**
+ * The accounts after $1, in the order of ids, that have a row of this look-up: an operator may spread accounts over
+ * servers.
+ */
 const accountsThatHave = (name: string, row: string) => ({
   name,
   text: `select h.account_id as id from log_heads h where h.account_id > $1 and (${row} limit 1) is not null
@@ -28,7 +34,7 @@ const WITH_OLD_DECISIONS = accountsThatHave(
   'select d.id from bind_decisions d where d.account_id = h.account_id and d.id < $2',
 );
 
-/** Deletes the next rows after $3, so that it does not step over deleted ones. */
+/** Deletes the next rows after $3. */
 const PURGE_DECISIONS = {
   name: 'purge_bind_decisions',
   text: `with old as (
@@ -46,8 +52,8 @@ const WITH_USAGE = accountsThatHave(
 );
 
 /**
- * Looks at the next rows after $3, so that each is read once however many are kept. The last use of a credential is kept
- * as long as the credential exists. Those to delete are arrays, of which PostgreSQL looks each up by its key.
+ * Looks at the next rows after $3. The last use of a credential is kept as long as the credential exists. The rows to
+ * delete are arrays, since PostgreSQL then looks each of them up by its key.
  */
 const PURGE_USAGE = {
   name: 'purge_credential_usage',
@@ -69,7 +75,7 @@ const NO_ACCOUNT = '';
  * in small batches.
  */
 @Injectable()
-export class BindDecisionRetention extends Rounds implements OnModuleInit {
+export class BindDecisionRetention extends PeriodicTask implements OnModuleInit {
   private readonly logger = new Logger('BindDecisions');
   /** How long decisions are kept. 0 means without a limit. */
   private readonly days: number;

@@ -1,6 +1,6 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_TIME, idField } from '../../http/openapi/parts.js';
-import { REASONS } from './bind-decision.js';
+import { REASONS } from '../decisions/bind-decision.js';
 import {
   CREDENTIAL_ID,
   FINGERPRINT,
@@ -12,7 +12,7 @@ import {
   VERSION,
 } from './bind-decision-fields.js';
 
-export const PATH = 'bind_decisions';
+export const BIND_DECISIONS_PATH = 'bind_decisions';
 
 const OF_EARLIER_VERSIONS = 'null for decisions of earlier versions';
 const LOG_POSITION = {

@@ -1,21 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import type { ClientBase, Pool } from 'pg';
 import {
   type DomainEvent,
   type EventLog,
+  eventIdOf,
   fold,
-  newEventId,
   type ReadModel,
   type StreamAppend,
 } from '../../../event-log/index.js';
 import type { IdSource } from '../../../kernel/ids.js';
-import {
-  type ApiKeyEvent,
-  create as createApiKey,
-  hashToken,
-  TOKEN_SECRET_BYTES,
-  tokenOf,
-} from '../api-keys/api-key.js';
+import { create as createApiKey, hashToken, TOKEN_SECRET_BYTES, tokenOf } from '../api-keys/api-key.js';
 import { apiKeysReadModel } from '../api-keys/api-keys.read-model.js';
 import { create } from './account.js';
 import { accountsReadModel } from './accounts.read-model.js';
@@ -23,7 +16,6 @@ import { createUser } from './principal.js';
 import { principalsReadModel } from './principals.read-model.js';
 
 const BY_SERVICE = { actor: 'system' };
-const KEY_CREATED: ApiKeyEvent['type'] = 'api_key_created.v1';
 
 export interface AccountAndAdmin {
   readonly accountId: string;
@@ -38,19 +30,6 @@ export interface NewAccount extends AccountAndAdmin {
 interface AccountArgs {
   readonly name: string;
   readonly adminEmail: string;
-}
-
-/** The oldest account, one of its admins, and whether it has ever had an API key. */
-export async function findOldestAccount(
-  connection: Pool | ClientBase,
-): Promise<(AccountAndAdmin & { hasHadKey: boolean }) | undefined> {
-  const { rows } = await connection.query(
-    `select a.account_id as "accountId", a.admins[1] as "adminId",
-       exists (select from events e where e.account_id = a.account_id and e.type = $1) as "hasHadKey"
-     from accounts a order by a.created_at, a.id limit 1`,
-    [KEY_CREATED],
-  );
-  return rows[0];
 }
 
 /** Creates an account with one admin and one API key in a single append, so that it has a working key at once. */
@@ -68,7 +47,7 @@ export async function createAccount(
   return { accountId, adminId, adminKey: token };
 }
 
-/** The same without a key, which the operator or a later start makes. */
+/** Creates an account with its admin but without a key, which the operator or a later start makes. */
 export async function createAccountWithoutKey(
   log: EventLog,
   ids: IdSource,
@@ -80,7 +59,7 @@ export async function createAccountWithoutKey(
   return { accountId, adminId };
 }
 
-/** Gives the admin of such an account a key: this one, or a random one. Returns it. */
+/** Gives the admin of an account without a key this key, or a random one. Returns it. */
 export async function createFirstKey(
   log: EventLog,
   ids: IdSource,
@@ -95,7 +74,7 @@ export async function createFirstKey(
 
 function draftAccount(ids: IdSource, { name, adminEmail }: AccountArgs, at: Date) {
   const [accountId, adminId] = [ids.next('ac', at), ids.next('usr', at)];
-  const eventId = newEventId();
+  const eventId = eventIdOf(BY_SERVICE);
   const account = newStream(accountsReadModel, accountId, accountId, create({ name, admins: [adminId] }), at);
   const user = createUser({ email: adminEmail, role: 'admin' });
   const admin = newStream(principalsReadModel, accountId, adminId, user, at);

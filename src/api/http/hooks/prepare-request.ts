@@ -3,8 +3,8 @@ import { protocolProblemOf } from '../connections/protocol.js';
 import type { standardHeaders } from '../headers.js';
 import { dropForwardedPorts } from '../trusted-proxies.js';
 
-/** Gives each request its time and each answer its headers. Refuses what the service does not speak. */
-export const identify =
+/** Records when each request arrived, and gives each answer its headers. Refuses what the service does not speak. */
+export const prepareRequest =
   (headersOf: ReturnType<typeof standardHeaders>): onRequestHookHandler =>
   (request, reply, done) => {
     request.receivedAt = performance.now();

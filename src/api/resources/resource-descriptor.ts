@@ -4,15 +4,15 @@ import type { Problem } from '../../kernel/problem.js';
 
 /**
  * Describes one kind of resource to the runner of changes and the GETs, as data and pure functions.
- * The functions are methods, so that a resource with any types of state and event fits `Resource<object>`.
+ * The functions are methods, so that a resource with any types of state and event fits `ResourceDescriptor<object>`.
  */
-export interface Resource<State, Event extends DomainEvent = DomainEvent> {
+export interface ResourceDescriptor<State, Event extends DomainEvent = DomainEvent> {
   readonly model: ReadModel<State, Event>;
   readonly idPrefix: IdPrefix;
   /** Path of the list, without a leading slash. */
   readonly path: string;
-  /** Name of the list in its JSON. Absent: the path. */
-  readonly plural?: string;
+  /** Key of the items in the answer to the list. Absent: the path. */
+  readonly listKey?: string;
   /** Read-only fields of a PATCH, beside id, uri and created_at. */
   readonly readOnlyFields?: readonly string[];
   /** True: only the owner, admins and auditors see an entity. Absent: everyone in the account sees it. */
@@ -25,21 +25,23 @@ export interface Resource<State, Event extends DomainEvent = DomainEvent> {
   readonly filters?: readonly ListFilter<State>[];
   notFound(): Problem;
   toResource(entity: Entity<State>, baseUrl: string): object;
-  /** What its sub-resources show, by name: a history shows their changes beside those of its own fields. */
+  /**
+   * What its sub-resources show, by name: a history shows their changes beside the changes of the entity's own fields.
+   */
   partsOf?(state: State): object;
 }
 
 /** A query parameter that selects entities of a list. Its SQL is about the rows `t`; $1: account, $2: older than this id. */
 export interface ListFilter<State> {
   readonly name: string;
-  /** Returns the value in the form that the rest takes. Throws Problem. */
+  /** Returns the value in the form that the SQL and `matches` take. Throws Problem. */
   read(text: string): string;
   /**
    * No event changes the field, so an entity that matched earlier matches now or is deleted. The index events_ends finds
    * the deletion.
    */
   readonly isFixed?: true;
-  /** What has the rows `t`. Absent: the table. $4 is the value, as in the rest. */
+  /** The relation that has the rows `t`. Absent: the table. $4 is the value, here and in `rows`. */
   readonly from?: string;
   /** Finds the rows by the filter's own index. */
   readonly rows: string;
@@ -60,7 +62,8 @@ export const OF_OWNER = {
 } as const;
 
 /** A resource whose entities belong to a user or bot, and are deleted with it. Its table has a column owner_id. */
-export interface OwnedResource<State, Event extends DomainEvent = DomainEvent> extends Resource<State, Event> {
+export interface OwnedResourceDescriptor<State, Event extends DomainEvent = DomainEvent>
+  extends ResourceDescriptor<State, Event> {
   readonly removal: Event;
 }
 
