@@ -401,6 +401,23 @@ describe('every resource has the same six files', () => {
   });
 });
 
+describe('comments', () => {
+  const LINE = /^\s*(?:\/\*\*?|\*(?!\/)|\/\/)(.*)$/;
+  /** Lines of comments that follow each other. */
+  function commentsOf(file: string): string[] {
+    const lines = readFileSync(join(SRC, file), 'utf8').split('\n');
+    const marked = lines.map((line) => LINE.exec(line)?.[1]?.trim() ?? '\n').join(' ');
+    return marked.split('\n').filter((comment) => comment.trim() !== '');
+  }
+  const sentencesOf = (comment: string): number => comment.match(/[.!?](?=\s|$)/g)?.length ?? 0;
+
+  it('have at most three sentences: what takes more is a section of docs/architecture.md', () => {
+    const comments = files.flatMap((file) => commentsOf(file).map((comment) => `${file}: ${comment.trim()}`));
+    expect(comments.length).toBeGreaterThan(1_000);
+    expect(comments.filter((comment) => sentencesOf(comment) > 3)).toEqual([]);
+  });
+});
+
 describe('the tests', () => {
   const LOAD = new URL('load', import.meta.url).pathname;
 
