@@ -237,7 +237,7 @@ describe('the evidence of a log', () => {
     while (said().length < 4) await sleep(20);
     expect(said().slice(2).toSorted()).toEqual([
       expect.stringMatching(`^info ${about} is sealed again$`),
-      'info what was signed is compared again',
+      'info what was signed can be compared again',
     ]);
     log.end();
     await sealed.stop();

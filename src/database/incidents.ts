@@ -15,7 +15,7 @@ const PROBE_EVERY_MS = 1_000;
  * succeed.
  */
 const QUIET_MS = 5_000;
-/** Writes as much as some changes do, and removes it again. */
+/** Writes as much as some changes do, and then removes it. */
 const TRY_TO_WRITE = `create temporary table tunnel_access_disk as
   select repeat(md5(random()::text), 8) as text from generate_series(1, 1000); drop table tunnel_access_disk`;
 

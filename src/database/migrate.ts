@@ -21,14 +21,12 @@ export async function migrate<T>(
   log: Log = () => undefined,
 ): Promise<T> {
   const state = await readSchemaState(database.pool);
-  if (!isCurrent(state)) await bringUpToDate(database, state, log);
+  if (!state.isCurrent) await bringUpToDate(database, state, log);
   return locked(database.pool, async () => {
     await setRoleDefaults(database.pool, log);
     return afterwards();
   });
 }
-
-const isCurrent = ({ pending, missing }: SchemaState): boolean => pending.length === 0 && missing.length === 0;
 
 /** The owner of the tables runs the migrations, and gives the service's role the rights to the new tables. */
 async function bringUpToDate(database: MigratedDatabase, service: SchemaState, log: Log): Promise<void> {

@@ -20,7 +20,7 @@ export type Entity<State> = EntityRow & State;
 /** A row: column names with JSON values, for json_populate_recordset. A Date becomes text in JSON. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A table of current states. Its rows are a pure function of one entity, so rows made from the log again are equal. */
+/** A table of current states. Its rows are a pure function of one entity, so the log always makes equal rows. */
 export interface Table<State> {
   readonly name: string;
   /**

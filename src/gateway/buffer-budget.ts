@@ -19,7 +19,10 @@ export interface BufferHolder {
 const LOOK_EVERY_MS = 100;
 /** The part of the budget that one credential may hold. */
 const SHARE = 1 / 8;
-/** A paused credential is read again once it holds less than this part of its share. */
+/**
+ * A paused credential is read again once it holds less than this part of its share, and all together hold less than
+ * the budget.
+ */
 const ENOUGH = 3 / 4;
 /** If a credential is paused for longer, its largest connection ends: nobody takes these bytes. */
 const MAX_PAUSE_MS = 3_000;

@@ -66,6 +66,7 @@ export class RateLimitedLog {
     const part = own.isNew ? 1 : PART_OF_FURTHER_LINES;
     const hasRoom = (characters: number): boolean =>
       own.hasRoom(characters) && shared.every((one) => one.hasRoom(characters, part));
+    // Asks for room before it makes the line, since a flood consists mostly of lines that are left out.
     const line = hasRoom(0) ? boundedLine(fields, message) : undefined;
     if (line === undefined || !hasRoom(line.characters)) own.leftOut += 1;
     else {

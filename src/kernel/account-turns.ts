@@ -7,14 +7,14 @@ interface Limits {
   /** How many turns may run at once, for all accounts together and for one account. */
   readonly atOnce: number;
   readonly atOnceOfAccount: number;
-  /** How many may wait for a turn, in the same way. */
+  /** How many may wait for a turn, for all accounts together and for one account. */
   readonly waiting: number;
   readonly waitingOfAccount: number;
 }
 
 /**
  * Lets a limited number of pieces of work run at once. Work waits first in the queue of its account, and then in the
- * queue of all accounts. So a waiting account has at most its limit of places before the work of others.
+ * queue of all accounts. So at most `atOnceOfAccount` pieces of one account are before the work of others.
  */
 export class AccountTurns {
   private readonly ofAccount: KeyedQueue;

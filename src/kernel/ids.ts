@@ -11,7 +11,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const KSUID_CHARACTERS = 27;
 const BITS_AFTER_SECOND = 128n;
 const BITS_AFTER_MILLISECOND = 118n;
-/** Fewer than the bits after the millisecond, so that further steps stay within the millisecond. */
+/** 14 bytes are fewer bits than an id has after the millisecond, so further steps stay within the millisecond. */
 const RANDOM_BYTES = 14;
 const STEP_BYTES = 8;
 

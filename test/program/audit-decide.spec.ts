@@ -5,7 +5,7 @@ import { addAccount, type TestPrincipal } from '../support/principals.js';
 import { runCli } from '../support/process.js';
 import { GATEWAY, type Service, startService } from '../support/service.js';
 
-/** `audit decide ID` makes a recorded bind decision again from the log. */
+/** `audit decide ID` makes a recorded bind decision again, from the log. */
 let service: Service;
 let tenant: TestPrincipal;
 let credential: Awaited<ReturnType<typeof upload>>;

@@ -635,7 +635,7 @@ describe('audit push refuses', () => {
     ['--batch 0', /It must be 1 to 1000/],
     ['--batch 1001', /It must be 1 to 1000/],
     ['--after x', /A position is a whole number/],
-    ['--account ac_of_before', /The API key tells the account: give a key of this account with --api-key-file/],
+    ['--account ac_of_before', /The API key determines the account: give a key of this account with --api-key-file/],
     ['--api-key-file /nowhere', /the file of the API key cannot be read: ENOENT/],
   ])('%s', async (args, message) => {
     expect(await refusal(...args.split(' '))).toEqual([2, expect.stringMatching(message)]);

@@ -16,7 +16,7 @@ export class StreamLimit {
     return this.open;
   }
 
-  /** Returns a function that takes the stream off the count again. Throws Problem 429 if the account has too many. */
+  /** Returns a function that takes the stream off the count. Throws Problem 429 if the account has too many. */
   enter(accountId: string): () => void {
     if (!this.places.take(accountId, this.maxPerAccount)) {
       const message = `The account already has ${this.maxPerAccount} ${this.what} on this instance; close one.`;

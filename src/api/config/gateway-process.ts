@@ -91,7 +91,7 @@ export const GATEWAY = {
   maxStrangers: {
     name: 'GATEWAY_MAX_STRANGERS',
     about:
-      'Maximum connections that have not logged in. Beyond it, a new one replaces a random one of the source that has the most.',
+      'Maximum connections that have not logged in. At the limit, a new one replaces a random one of the source with the most.',
     example: '500',
     fallback: 500,
     parse: integer(1, 100_000),
@@ -232,7 +232,7 @@ export const GATEWAY = {
   maxEdgeConnections: {
     name: 'GATEWAY_MAX_EDGE_CONNECTIONS',
     about:
-      'Maximum open connections to edges; [own-edges.md](own-edges.md#what-serves-what) says which one goes beyond it.',
+      'Maximum open connections to edges; [own-edges.md](own-edges.md#what-serves-what) says which one the gateway closes at the limit.',
     example: '10000',
     fallback: 10_000,
     parse: integer(1, 1_000_000),

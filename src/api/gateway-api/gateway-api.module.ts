@@ -17,7 +17,7 @@ import { ChangeWatch } from './revocations/change-watch.js';
 import { CredentialChanges } from './revocations/credential-changes.js';
 import { RevocationsController } from './revocations/revocations.controller.js';
 
-const logger = new Logger('GatewayApi');
+const logger = new Logger('SshGateway');
 
 /** The app itself must import it, so that Nest stops it before the database: see BindDecisionQueue. */
 @Module({

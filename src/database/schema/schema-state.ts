@@ -11,6 +11,8 @@ export interface SchemaState {
   readonly pending: readonly string[];
   /** The rights that the role lacks. If it may not read the table of migrations, none counts as pending. */
   readonly missing: readonly MissingRight[];
+  /** Whether no migration is pending and no right is missing. */
+  readonly isCurrent: boolean;
 }
 
 /** The schema is `public` if the role may use no schema of its search path. */
@@ -21,9 +23,10 @@ const EXISTS = `select exists
 
 /** Reads the state of the schema that a connection uses. Needs no right to any table. */
 export async function readSchemaState(database: Queryable): Promise<SchemaState> {
-  const place = onlyRow((await database.query<Omit<SchemaState, 'pending' | 'missing'>>(PLACE)).rows);
+  const place = onlyRow((await database.query<Pick<SchemaState, 'role' | 'database' | 'schema'>>(PLACE)).rows);
   const missing = await missingRights(database, place.role, place.schema);
-  return { ...place, missing, pending: await pendingMigrations(database, place.schema) };
+  const pending = await pendingMigrations(database, place.schema);
+  return { ...place, missing, pending, isCurrent: pending.length === 0 && missing.length === 0 };
 }
 
 async function pendingMigrations(database: Queryable, schema: string): Promise<readonly string[]> {

@@ -55,9 +55,9 @@ export async function* claimDifferences(
 }
 
 /**
- * Writes the claims of an account again from its rows: those of `values`, or all if the account has none yet. The
- * transaction must have locked the head of the log. If another account has claimed a value, both accounts have it from
- * then on.
+ * Makes the claims of an account from its rows: those in `values`, or without `values` all, if the account has no
+ * claims yet. The transaction must have locked the head of the log. If another account has claimed a value, both
+ * accounts have it from then on.
  */
 export async function rewriteClaims(
   client: ClientBase,

@@ -9,7 +9,7 @@ interface UniqueIndex {
   readonly condition: string;
 }
 
-/** The streams of live rows that hold a unique value that another row of the log needs. */
+/** The streams of live rows that hold a unique value which a wanted row with another key needs. */
 export async function conflictingStreams(
   client: ClientBase,
   table: Table<object>,

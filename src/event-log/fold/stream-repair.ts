@@ -49,7 +49,7 @@ interface Written {
   readonly written: number;
 }
 
-/** Writes the rows of streams again from the present log, while the writers of their accounts wait. */
+/** Replaces the rows of streams by those that the log makes now, while the writers of their accounts wait. */
 export class StreamRepair {
   removed = 0;
   written = 0;

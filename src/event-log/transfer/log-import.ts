@@ -35,8 +35,9 @@ const UNWATCHED: ImportWatcher = { step: () => undefined, events: () => undefine
 
 /**
  * Writes exported logs and their rows into a database, each log in one transaction, and yields each log when it is
- * written. An account must have no log in the database, or an equal one, so a file of all logs can be imported again
- * after an interruption. Throws LogFileError with the number of the faulty line, or ReplayError.
+ * written. It refuses an account that has a log in the database, but in a file of all logs it skips an equal log, so
+ * that the file can be imported again after an interruption. Throws LogFileError with the number of the faulty line, or
+ * ReplayError.
  */
 export async function* importLogs(
   database: MaintenanceDatabase,

@@ -84,7 +84,7 @@ const inOneLine = (body: string): string => body.replace(/\s+/g, ' ').trim();
 
 const missingGuard = ({ name, on, keeps }: Guard): GuardFault => ({
   what: `the trigger ${name}, which keeps ${keeps} from being changed, is missing or switched off`,
-  wayOut: `alter table ${on} enable trigger ${name}, or make it and its function again as the migrations do`,
+  wayOut: `alter table ${on} enable trigger ${name}, or create it and its function as the migrations do`,
 });
 
 const furtherOne = ({ kind, name, on }: { kind: string; name: string; on: string }): GuardFault => ({

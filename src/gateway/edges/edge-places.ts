@@ -13,8 +13,8 @@ interface Account {
 
 /**
  * The limited places for connections to edges, shared so that no account and no source can take them all. When all are
- * taken, a new connection takes a place from the account with the most, if its own account has fewer. The sources
- * within an account share in the same way.
+ * taken, a new connection takes a place from the account with the most, if its own account has at least two fewer. The
+ * sources within an account share in the same way.
  */
 export class EdgePlaces {
   private readonly accounts = new Counts();

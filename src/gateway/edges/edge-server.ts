@@ -84,7 +84,7 @@ export class EdgeServer implements GatewayPart, Followed {
     );
     const hostports = new Set([...this.ports.hostports, ...listed.flat().filter((one) => this.endpointOf(one))]);
     await this.refresher.refresh(hostports);
-    this.context.log.line('info', { hostports: hostports.size }, 'the gateway has asked the service about all edges');
+    this.context.log.line('info', { hostports: hostports.size }, 'all edges are as the service says');
   }
 
   private async refreshSome({ account_id, ids, hostports }: ChangedEdges): Promise<void> {

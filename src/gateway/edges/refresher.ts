@@ -42,8 +42,8 @@ export class Refresher<Answer> {
   ) {}
 
   /**
-   * Resolves once every key was asked after this call; rejects if one fails. `account`: the account of keys that
-   * are not urgent.
+   * Resolves once each key has an answer that was asked for after this call, and that is applied. Rejects if one
+   * fails. `account`: the account of keys that are not urgent.
    */
   async refresh(keys: Iterable<string>, account = ''): Promise<void> {
     const wanted = [...keys].map((key) => this.want(key, account));

@@ -24,7 +24,7 @@ export class FifoQueue<Item> implements Queue<Item> {
 
 /** Named queues that take turns: each gives one item, then the next queue does. */
 export class RoundRobin<Item, Of extends Queue<Item>> implements Queue<Item> {
-  /** The next one is the first. None is empty. */
+  /** The first queue has the next turn. No queue in this map is empty. */
   private readonly queues = new Map<string, Of>();
 
   constructor(private readonly make: () => Of) {}

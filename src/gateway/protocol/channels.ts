@@ -11,9 +11,9 @@ export interface OpenChannel {
   receiveEnd(): void;
   /** The client takes more data. */
   receiveWindow(): void;
-  /** The client has closed the channel. It calls `gone` once it holds no bytes. */
+  /** The client has closed the channel. This channel must call `gone` once it holds no bytes. */
   receiveClose(gone: () => void): void;
-  /** The connection is gone. It calls `gone` once it holds no bytes. */
+  /** The connection is gone. This channel must call `gone` once it holds no bytes. */
   lose(gone: () => void): void;
   /** Ends the channel at once, and drops the bytes that it holds. */
   cut(reason: string): void;

@@ -7,7 +7,10 @@ export interface Worker {
 }
 
 interface Share {
-  /** CPU time of its workers in milliseconds. A new share begins with the least time of the others. */
+  /**
+   * CPU time of its workers in milliseconds. A new share begins with at least the time of the share that was served
+   * last, so it gets no credit for its absence.
+   */
   spent: number;
   readonly waiting: Worker[];
 }
@@ -15,7 +18,7 @@ interface Share {
 /** After this time everything else of the process has its turn: timers, answers of the service, bytes of visitors. */
 const TURN_MS = 1;
 
-/** When so many shares are remembered, those are forgotten that have spent no more than the least. */
+/** When so many shares are remembered, those are forgotten that would begin with `least` anyway. */
 const MAX_RESTED = 1_000;
 
 /** Takes the share that has spent the least CPU time, and in it the worker that has waited longest. */
@@ -23,6 +26,7 @@ class FairQueue {
   private readonly shares = new Map<string, Share>();
   /** The time that shares without work have spent, so that they do not come back with less. */
   private readonly rested = new Map<string, number>();
+  /** The time with which a new share begins at least. */
   private least = 0;
 
   get isEmpty(): boolean {

@@ -26,7 +26,10 @@ const REFUSALS: readonly number[] = [401, 403, 404];
 export class LiveRights implements GatewayPart, Followed {
   private readonly held = new Set<HeldRight>();
   private readonly follower: Follower;
-  /** The number of changes so far. If it grew while a right was asked about, the right is asked about again. */
+  /**
+   * Grows with each change, recheck and loss of the service. If it grew while a right was asked about, the right is
+   * asked about again.
+   */
   changeCount = 0;
 
   constructor(

@@ -18,7 +18,7 @@ export function addAlarmsCommand(audit: Command): void {
   const end = alarms
     .command('end')
     .description(
-      'End the open alarms of an account: all instances take its log as it is, and sign it again. A changed event, or a checkpoint that a witness has shown, is accepted for good; another fault that is still there raises a new alarm. Each ended alarm is a line on stdout. The command runs as the owner of the tables',
+      'End the open alarms of an account: all instances take its log as it is, and go on signing it. A changed event, or a signed checkpoint that a client has shown and the log contradicts, is accepted for good; another fault that is still there raises a new alarm. Each ended alarm is a line on stdout. The command runs as the owner of the tables',
     )
     .argument('<account>', 'the account')
     .requiredOption('--reason <text>', 'why the alarms may end, for people who read this later: 1 to 255 bytes')
@@ -64,5 +64,5 @@ const endOf = (database: MaintenanceDatabase, account: string, reason: string): 
     if (ended.length === 0) throw new UsageError(`${account} has no open alarm; audit alarms lists the open alarms`);
     await connections.commit(client);
     for (const { loss, what } of ended) print([account, loss, what].join('\t'));
-    tell(`${ended.length} alarms ended; the instances sign this log again`);
+    tell(`${ended.length} alarms ended; the instances go on signing this log`);
   });

@@ -3,18 +3,18 @@ import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { repairTiles } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
+import { checkpointKeys, type KeysOf } from '../checkpoint-keys.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';
 import { onDatabase, WRITES } from '../run-on-database.js';
 import { appended } from './appended-option.js';
-import { checkpointKeys, type KeysOf } from '../checkpoint-keys.js';
 
 export function addRepairTilesCommand(audit: Command): void {
   const command = audit
     .command('repair-tiles')
     .description(
-      'Make the tiles of the logs again from the hashes of their events, check them against the signed checkpoints, and replace the stored tiles that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. If the tiles of a log are then in order, the command ends the alarm about them. It runs as the owner of the tables',
+      'Compute the tiles of the logs from the hashes of their events, check them against the signed checkpoints, and replace the stored tiles that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. If the tiles of a log are then in order, the command ends the alarm about them. It runs as the owner of the tables',
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(
@@ -38,15 +38,15 @@ const GUARD =
   'the trigger log_tiles_guard is lifted while the tiles of a log are written, and restored in the same transaction';
 
 async function runRepair(database: MaintenanceDatabase, account: string | undefined, keysOf: KeysOf): Promise<void> {
-  let [logs, made, refused] = [0, 0, 0];
+  let [logs, repaired, refused] = [0, 0, 0];
   console.error(GUARD);
   const ended = await repairTiles(database, {
     account,
     keysOf,
     repaired: (log) => {
       logs += 1;
-      made += log.tiles;
-      if (log.tiles > 0) print(`${log.account}\t${log.tiles} tiles made anew`);
+      repaired += log.tiles;
+      if (log.tiles > 0) print(`${log.account}\t${log.tiles} tiles repaired`);
       if (log.refusal === undefined) return;
       refused += 1;
       print(`${log.account}\tits tiles stay as they are: ${log.refusal}`);
@@ -55,6 +55,6 @@ async function runRepair(database: MaintenanceDatabase, account: string | undefi
   for (const { account, what } of ended) tell(`the alarm of ${account} is ended: ${what}`);
   const result =
     refused === 0 ? 'all match their checkpoints' : `${refused} logs do not match theirs; run audit verify`;
-  console.error(`${made} tiles of ${logs} logs made anew: ${result}`);
+  console.error(`${repaired} tiles of ${logs} logs repaired: ${result}`);
   if (refused > 0) throw new CheckFailed();
 }

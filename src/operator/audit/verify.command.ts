@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { READ_MODELS } from '../../api/read-models.js';
 import { accountOf } from '../../event-log/index.js';
 import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
+import { checkpointKeys } from '../checkpoint-keys.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
 import { appended } from './appended-option.js';
-import { checkpointKeys } from '../checkpoint-keys.js';
 import { openInput } from './input-file.js';
 import { readKept } from './kept-checkpoints.js';
 import { printFileVerification, printVerification } from './printed-verification.js';
@@ -16,12 +16,12 @@ export function addVerifyCommand(audit: Command): void {
   const command = audit
     .command('verify')
     .description(
-      'Check the logs: that positions have no gaps up to the head, every event and its hash, every stream, the signed checkpoints, every stored tile, and the triggers that refuse changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
+      'Check the logs: positions without gaps up to the head, each event and its hash, each stream, the signed checkpoints, each stored tile, and the triggers that refuse changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(
       '--key <key>',
-      'a public key that signed checkpoints and is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or the key of a witness, which must have cosigned each --checkpoint, or a file that holds a key; may be repeated, oldest first',
+      'a public key, or a file that holds one: of the service, if it signed checkpoints and is not in CHECKPOINT_KEY (as GET /log/key answered it for any account), or of a witness, which must have cosigned each --checkpoint; may be repeated, oldest first',
       appended,
       [],
     )

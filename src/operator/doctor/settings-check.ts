@@ -32,7 +32,7 @@ const DOUBTS: readonly { readonly applies: (config: Config) => boolean; readonly
   },
   {
     applies: ({ logLevel }) => logLevel === 'debug',
-    text: 'LOG_LEVEL is debug, which is meant only for the search for a fault: remove it',
+    text: 'LOG_LEVEL is debug, which is only for debugging: remove it',
   },
 ];
 

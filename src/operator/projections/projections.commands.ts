@@ -60,7 +60,7 @@ function addProveCommand(projections: Command): void {
 
 function addRepairCommand(projections: Command): void {
   const command = repairCommand(projections.command('repair')).description(
-    'Compare the tables with the log as prove does, but do not check the logs, and write each row that differs again while the service runs. Each difference is a line on stdout, as prove prints it. The command may be interrupted and repeated at any time',
+    'Compare the tables with the log as prove does, but do not check the logs, and replace each row that differs, while the service runs. Each difference is a line on stdout, as prove prints it. The command may be interrupted and repeated at any time',
   );
   withExamples(command, 'projections repair', 'projections repair --name ssh_credentials');
 }

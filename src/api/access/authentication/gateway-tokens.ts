@@ -10,8 +10,8 @@ export interface GatewayToken extends Gateway {
 /** The name, the account if there is one, and the token. */
 const ENTRY = /^(?<name>[a-z0-9-]{1,32})(?:@(?<account>[^=@]+))?=(?<token>.*)$/;
 /**
- * What is meant as a name and a token. Any other text with `=` is a token alone, as in earlier versions: it has nothing
- * but `=` after the first `=`, like the padding of base64, or it has other characters before that.
+ * A text that is meant as `name=token`. Any other text with `=` is a token alone, as in earlier versions: it is like
+ * base64 with `=` only at its end, or has a character like `+` or `/` before the first `=`.
  */
 const MEANT_AS_NAMED = /^[A-Za-z0-9._@-]*=+[^=]/;
 

@@ -21,9 +21,9 @@ const WRONG_SIGNATURE = (size: number): string =>
   `it is shorter than a stored checkpoint of ${size} events, which has a wrong signature`;
 
 /**
- * Every second, seals what is new in the next thousand logs, and compares a stretch of what was signed again. Every
- * instance does so: the tables let one of them through, and each remembers what it saw signed. Nothing of a log with an
- * open alarm is signed.
+ * Every second, seals what is new in the next thousand logs, and rechecks a part of what was signed. Every instance
+ * does so: the tables let one of them through, and each remembers what it saw signed. Nothing of a log with an open
+ * alarm is signed.
  */
 @Injectable()
 export class Sealer extends PeriodicTask implements OnApplicationBootstrap {
@@ -73,7 +73,7 @@ export class Sealer extends PeriodicTask implements OnApplicationBootstrap {
   private async recheck(keys: KeyHistory): Promise<void> {
     try {
       await this.rechecks.next(keys);
-      this.reportEnd(RECHECKS, 'what was signed is compared again');
+      this.reportEnd(RECHECKS, 'what was signed can be compared again');
     } catch (error) {
       if (this.incidents.failed(error)) return;
       this.report(RECHECKS, `what was signed cannot be compared now; trying again: ${messageOf(error)}`);

@@ -19,8 +19,9 @@ interface CurrentState {
 }
 
 /**
- * $1 and $2: ids and their known versions. $3: whether to return unchanged credentials too, since the caller checks the
- * deny list. $4: the only account that the gateway serves, or null.
+ * $1 and $2: ids and their known versions; $3: whether to return unchanged credentials too, since the caller checks the
+ * deny list; $4: the only account that the gateway serves, or null. The deny list is no parameter, because with a cached
+ * plan PostgreSQL would scan it for each row.
  */
 const CURRENT_STATES = onPrimary({
   name: 'credential_states',

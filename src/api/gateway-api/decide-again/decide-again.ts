@@ -30,9 +30,9 @@ export const isRepeatable = (decision: RecordedDecision): decision is Repeatable
   decision.isKeyDenied !== null;
 
 /**
- * Makes a recorded decision again from the log, by the code that answers gateways. The log of its account counts up to
- * the decision's position. Other accounts can have had the key too: the record has no position of theirs, so their logs
- * count up to the decision's time.
+ * Makes a recorded decision again, from the log and by the code that answers gateways. The log of its account counts up
+ * to the decision's position. Other accounts can have had the key too: the record has no position of theirs, so their
+ * logs count up to the decision's time.
  */
 export async function decideAgain(database: MaintenanceDatabase, decision: RepeatableDecision): Promise<DecidedAgain> {
   const { pool } = database;

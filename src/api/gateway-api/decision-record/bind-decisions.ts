@@ -13,8 +13,8 @@ const PAGE = {
   text: `${SELECT} where d.account_id = $1 and d.id < $2 order by d.id desc limit $3`,
 };
 /**
- * The inequality is the condition of the partial index, and the row comparisons and the order match it, so that
- * PostgreSQL takes no other index.
+ * The inequality repeats the condition of the partial index, and the comparisons and the order follow its columns. So
+ * PostgreSQL takes this index and no other.
  */
 const PAGE_OF_CREDENTIAL = {
   name: 'bind_decisions_page_of_credential',

@@ -11,7 +11,7 @@ const HOST_BITS = 64n;
 
 /**
  * The places of a queue. After a further request, an account may hold at most as many places as were free before the
- * request, and one source of the account half as many. One that holds none may take all that are free.
+ * request, and one source of the account half as many. An account that holds no place may take all free ones.
  */
 export class QueueShares {
   private readonly held = new Map<string, number>();

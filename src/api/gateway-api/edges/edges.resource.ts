@@ -188,7 +188,7 @@ const LEFT_OUT = {
 
 const BEFORE_LEFT_OUT = {
   description:
-    'The number of edges at the beginning of `edges` that listed the hostport before every edge that is left out; all of them if none is left out. Serve none of the others: an edge that is left out may be the one that serves.',
+    'How many edges at the beginning of `edges` come before the first edge that is left out; all of them if none is left out. Serve only these: an edge that is left out may be the one that serves.',
   type: 'integer',
   example: 1,
 } as const;

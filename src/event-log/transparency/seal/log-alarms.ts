@@ -19,8 +19,8 @@ export interface Alarm {
   /** The size of the signed checkpoint, or the signed position. It is 0 for tiles. */
   readonly signed: number;
   /**
-   * Identifies the finding, so that an operator can accept it for good. If it is '', the alarm is raised again while
-   * the finding lasts.
+   * Identifies the finding, so that an operator can accept it for good. If it is '', nobody can: an ended alarm is
+   * raised once more if the finding is still there.
    */
   readonly mark: string;
   readonly what: string;

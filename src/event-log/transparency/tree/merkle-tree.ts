@@ -19,7 +19,10 @@ export interface LeafRange {
 
 const nodeHash = (left: Buffer, right: Buffer): Buffer => parentsOf(Buffer.concat([left, right]));
 
-/** The hashes of nodes, one after the other, from the hashes of their children. */
+/**
+ * The hashes of nodes, one after the other, from the hashes of their children. Each hash comes as a string, because
+ * Node.js takes twice as long to make a buffer of it.
+ */
 export function parentsOf(children: Buffer): Buffer {
   const parents = Buffer.alloc(children.length / 2);
   for (let at = 0; at < parents.length; at += HASH_BYTES) {

@@ -6,7 +6,7 @@ export function addDecideCommand(audit: Command): void {
   const decide = audit
     .command('decide')
     .description(
-      'Make a recorded bind decision again from the log as it was then, and tell whether the answer is the same. The exit code is 0 if it is, and 1 if it is not',
+      'Make a recorded bind decision again, from the log as it was then, and tell whether the answer is the same. The exit code is 0 if it is, and 1 if it is not',
     )
     .argument('<id>', 'id of a bind decision, as GET /bind_decisions shows it')
     .action(async (id: string) => {

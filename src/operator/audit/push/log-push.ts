@@ -68,7 +68,7 @@ export class LogPush {
     return reached;
   }
 
-  /** Where to begin. The API key tells the account. */
+  /** Where to begin. The API key determines the account. */
   private async beginning(): Promise<Reached> {
     const { sent } = this.push;
     const position = sent?.position ?? this.push.after;

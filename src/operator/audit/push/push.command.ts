@@ -49,7 +49,7 @@ export function addPushCommand(audit: Command): void {
 }
 
 function refuseAccount(): never {
-  throw new InvalidArgumentError('The API key tells the account: give a key of this account with --api-key-file.');
+  throw new InvalidArgumentError('The API key determines the account: give a key of this account with --api-key-file.');
 }
 
 async function runPush(url: URL, options: PushOptions): Promise<void> {

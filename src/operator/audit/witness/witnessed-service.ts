@@ -11,7 +11,7 @@ const [, NOT_FOUND] = PROBLEMS.not_found;
 /** The service answers that it has no checkpoint of the log. */
 export class NoCheckpoint extends Unavailable {}
 
-/** Reads the checkpoints of a log over HTTP. The API key tells the account. */
+/** Reads the checkpoints of a log over HTTP. The API key determines the account. */
 export class WitnessedService {
   constructor(private readonly api: ServiceApi) {}
 
