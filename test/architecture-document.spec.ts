@@ -37,18 +37,18 @@ describe('docs/architecture.md, with walks.md and decisions.md,', () => {
     expect(named.filter((file) => !files.some((path) => `/${path}`.endsWith(`/${file}`)))).toEqual([]);
   });
 
-  it('counts the files and the lines of each walk', () => {
-    const counted = textOf('walks')
-      .split('\n## ')
-      .flatMap((walk) => {
-        const [, count, lines = ''] = /^.*\((\d+) files, about ([\d,]+) lines, \d+ hops\)$/m.exec(walk) ?? [];
-        return count === undefined ? [] : [{ files: filesOf(walk), count: Number(count), lines: numberOf(lines) }];
-      });
-    expect(counted.length).toBe(4);
-    for (const { files: walked, count, lines } of counted) {
-      expect(new Set(walked).size).toBe(count);
+  it('counts the files, the lines and the hops of each walk', () => {
+    const walks = textOf('walks').split('\n## ').slice(1);
+    expect(walks.length).toBe(8);
+    for (const walk of walks) {
+      const [title = ''] = walk.split('\n');
+      const [, count, lines = '', hops] = /\((\d+) files, about ([\d,]+) lines, (\d+) hops\)$/.exec(title) ?? [];
+      const [, chain = ''] = /^Hops: (.*?)\.$/ms.exec(walk) ?? [];
+      const walked = filesOf(walk);
+      expect([title, new Set(walked).size, walked.length]).toEqual([title, Number(count), Number(count)]);
+      expect([title, chain.split('->').length - 1]).toEqual([title, Number(hops)]);
       const actual = walked.reduce((sum, file) => sum + linesOf(`src/${file}`), 0);
-      expect(Math.abs(actual / lines - 1)).toBeLessThan(0.05);
+      expect([title, Math.abs(actual / numberOf(lines) - 1) < 0.05]).toEqual([title, true]);
     }
   });
 

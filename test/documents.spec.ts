@@ -3,12 +3,18 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { gatewaySettingsTable, readConfig, settingsTable } from '../src/api/config/config.js';
 import { parseSettingsFile } from '../src/api/config/settings-file.js';
+import { type CreatedSshCredential, create } from '../src/api/ssh-credentials/ssh-credential.js';
+import { sshCredentialsReadModel } from '../src/api/ssh-credentials/ssh-credentials.read-model.js';
+import { appendStatement } from '../src/event-log/append/append-statement.js';
+import { prepareAppend } from '../src/event-log/append/prepared-append.js';
+import { fold } from '../src/event-log/read-model.js';
 import { PROBLEMS } from '../src/kernel/problem.js';
 import { blocksIn, DOCUMENTS, REPOSITORY, RUNS, textOf } from './support/documents.js';
 
 const BLOCKS = DOCUMENTS.flatMap(blocksIn);
 /** Languages of blocks that hold no commands; those of clients are for their readers. A block of commands is `sh`. */
-const NOT_COMMANDS = ['text', 'json', 'yaml', 'dotenv', 'js', 'python', 'go', 'hcl'];
+const NOT_COMMANDS = ['text', 'json', 'yaml', 'dotenv', 'js', 'python', 'go', 'hcl', 'sql'];
+const inOneLine = (sql: string): string => sql.replace(/\s+/g, ' ').replaceAll(' )', ')').trim();
 const withoutBlocks = (document: string): string => textOf(document).replace(/^```[\s\S]*?^```$/gm, '');
 
 describe('every block of commands in a document', () => {
@@ -62,6 +68,19 @@ it('the service accepts every block of settings in a document', () => {
     ]);
     expect(() => readConfig(settings)).not.toThrow();
   }
+});
+
+it('docs/walks.md shows the statement that appends a new SSH credential', () => {
+  const blocks = BLOCKS.filter(({ language }) => language === 'sql');
+  expect(blocks.map(({ document }) => document)).toEqual(['docs/walks.md']);
+  const credential = { key_type: 'ssh-ed25519', fingerprint: 'SHA256:x' } as CreatedSshCredential;
+  const events = create(credential);
+  const [entity, at] = [{ accountId: 'ac_1', id: 'sshcr_1' }, new Date()];
+  const after = fold(sshCredentialsReadModel, entity, undefined, events, at);
+  const stream = { model: sshCredentialsReadModel, id: entity.id, before: undefined, events, after };
+  const append = { accountId: entity.accountId, metadata: { actor: 'usr_1' }, occurredAt: at, streams: [stream] };
+  const { text } = appendStatement(entity.accountId, [prepareAppend(append, 0)]);
+  expect(inOneLine(blocks[0]?.text ?? '')).toBe(inOneLine(text));
 });
 
 it('URLs in settings of a document are quoted: a shell ends one at an &, and takes the rest for a command', () => {

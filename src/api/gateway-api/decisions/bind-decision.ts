@@ -53,6 +53,7 @@ export function bindDecider(
   live: readonly (LiveGrant & SourceChecked)[],
 ): (target: BindTarget) => BindDecision {
   const [oldest] = grants;
+  // A deleted credential leaves no grant, so its key is as unknown as one that never was.
   if (oldest === undefined) return () => refusal('unknown_key', undefined);
   if (live.length === 0) return () => refusalWithoutLive(grants, oldest);
   const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
