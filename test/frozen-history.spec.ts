@@ -39,7 +39,10 @@ for (const name of frozenLogs())
       sql = new pg.Client(database.url);
       await sql.connect();
       const imported = await runCli({ DATABASE_URL: database.url }, 'audit', 'import', file('log.ndjson'));
-      expect(imported).toMatchObject({ code: 0, stderr: expect.stringMatching(/rows made from these events, and proven\n$/) });
+      expect(imported).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(/rows made from these events, and proven\n$/),
+      });
     });
     afterAll(async () => {
       await service.stop();

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { accountOf, type KeptCheckpoint, parseSignedCheckpoint } from '../../event-log/index.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
-import { tell } from '../print.js';
 import type { CheckpointKeys } from '../checkpoint-keys.js';
+import { tell } from '../print.js';
 
 /** Reads the checkpoints in files, smallest first. Throws UsageError for a file that holds none. */
 export async function readKept(files: readonly string[], keys: CheckpointKeys): Promise<readonly KeptCheckpoint[]> {

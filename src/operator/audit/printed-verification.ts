@@ -2,11 +2,11 @@ import type { Readable } from 'node:stream';
 import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { type Fault, type KeptCheckpoint, verify, verifyFile } from '../../event-log/index.js';
+import type { KeysOf } from '../checkpoint-keys.js';
 import { print } from '../print.js';
 import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
-import type { KeysOf } from '../checkpoint-keys.js';
 import { linesOf } from './ndjson.js';
 
 /** Checks the logs. Prints each fault on stdout and the result on stderr. Resolves with the number of faults. */
