@@ -240,7 +240,7 @@ describe('what is no service at SERVICE_URL', () => {
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
     const lost = await OwnGateway.startFor(trial.service, url, {});
     await expect(enter(key, lost.port)).rejects.toThrow();
-    await eventually(() => expect(JSON.stringify(lost.log)).toContain('none of the service'));
+    await eventually(() => expect(JSON.stringify(lost.log)).toContain('is not from the service'));
     await lost.gateway.stop();
   });
 });
