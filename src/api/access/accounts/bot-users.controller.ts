@@ -15,10 +15,7 @@ import {
   PutBotUserRoleBody,
   UpdateBotUserBody,
 } from './bot-users.resource.js';
-import type { Principal } from './principal.js';
-
-const CREATION_PROBLEMS = ['role_missing', 'conflict'] as const;
-const CHANGE_PROBLEMS = ['role_missing', 'not_found', 'conflict'] as const;
+import { CHANGE_PROBLEMS, CREATION_PROBLEMS, type Principal } from './principal.js';
 
 @ApiTag('Bot users', 'bot')
 @Controller(BOT_USERS.path)
@@ -86,7 +83,7 @@ export class BotUsersController {
 
 const ROLE_PROBLEMS = ['not_found', 'conflict'] as const;
 
-const SHOW_ROLE = ShowPart<Principal>(({ role }) => ({ role }));
+const ShowRole = () => ShowPart<Principal>(({ role }) => ({ role }));
 
 /** Each change of the role is a change of its bot. */
 @ApiTag('Bot users', 'bot')
@@ -98,7 +95,7 @@ export class BotUserRoleController {
   ) {}
 
   @Put()
-  @SHOW_ROLE
+  @ShowRole()
   @ApiUpdate(BotUserRoleResource, {
     id: 'putBotUserRole',
     summary: 'Set the role of a bot user',
@@ -109,7 +106,7 @@ export class BotUserRoleController {
   }
 
   @Get()
-  @SHOW_ROLE
+  @ShowRole()
   @ApiGet(BotUserRoleResource, {
     id: 'getBotUserRole',
     summary: 'Get the role of a bot user',

@@ -12,6 +12,10 @@ export type PrincipalEvent =
   | { readonly type: 'bot_user_role_changed.v1'; readonly data: { readonly role?: Role } }
   | { readonly type: 'bot_user_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
+/** Why a creation or a change may be refused, beside what its fields may be. */
+export const CREATION_PROBLEMS = ['role_missing', 'conflict'] as const;
+export const CHANGE_PROBLEMS = ['role_missing', 'not_found', 'conflict'] as const;
+
 /** A caller of the API: a user (a person) or a bot (a program). */
 export interface Principal {
   readonly kind: 'user' | 'bot';

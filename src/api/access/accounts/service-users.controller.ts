@@ -7,9 +7,7 @@ import { HistoryResource } from '../../resources/history.resource.js';
 import { Reads } from '../../resources/reads.js';
 import { CreateBotUser, DeleteBotUser, UpdateBotUser } from './bot-users.handlers.js';
 import { CreateBotUserBody, SERVICE_USERS, ServiceUserResource, UpdateBotUserBody } from './bot-users.resource.js';
-
-const CREATION_PROBLEMS = ['role_missing', 'conflict'] as const;
-const CHANGE_PROBLEMS = ['role_missing', 'not_found', 'conflict'] as const;
+import { CHANGE_PROBLEMS, CREATION_PROBLEMS } from './principal.js';
 
 @ApiTag('Service users', 'bot')
 @Controller(SERVICE_USERS.path)

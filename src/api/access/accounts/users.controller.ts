@@ -5,11 +5,9 @@ import { Context, Read, type ReadRequest, type RequestContext } from '../../http
 import { Body } from '../../http/validated-body.js';
 import { HistoryResource } from '../../resources/history.resource.js';
 import { Reads } from '../../resources/reads.js';
+import { CHANGE_PROBLEMS, CREATION_PROBLEMS } from './principal.js';
 import { CreateUser, DeleteUser, UpdateUser } from './users.handlers.js';
 import { CreateUserBody, UpdateUserBody, USERS, UserResource } from './users.resource.js';
-
-const CREATION_PROBLEMS = ['role_missing', 'conflict'] as const;
-const CHANGE_PROBLEMS = ['role_missing', 'not_found', 'conflict'] as const;
 
 @ApiTag('Users', 'usr')
 @Controller(USERS.path)
