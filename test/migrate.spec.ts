@@ -33,15 +33,17 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1795737600001: 'c918a5f3e63a8276',
-  Accounts1795737600002: 'e727ffd4b2fb9687',
-  SshCredentials1795737600003: '23ab3ce21cbdd348',
-  TcpEdges1795737600004: 'a10cd121a71e9b51',
-  IpPolicies1795737600005: '8a3c1f03d0993af6',
-  TunnelGroups1795737600006: '3ff5848d18d91d27',
-  Claims1795737600007: '24cfb54e7db3b837',
-  BindDecisions1795737600008: '2688d03fd76ff323',
-  Transparency1795737600009: '3e5e1b13b4b89efd',
+  EventLog1795824000001: 'c918a5f3e63a8276',
+  Accounts1795824000002: 'e727ffd4b2fb9687',
+  SshCredentials1795824000003: '23ab3ce21cbdd348',
+  TcpEdges1795824000004: 'a10cd121a71e9b51',
+  IpPolicies1795824000005: '8a3c1f03d0993af6',
+  TunnelGroups1795824000006: '3ff5848d18d91d27',
+  Claims1795824000007: '24cfb54e7db3b837',
+  BindDecisions1795824000008: '2688d03fd76ff323',
+  Transparency1795824000009: '3e5e1b13b4b89efd',
+  TunnelSessions1795824000010: 'bd5a531f7159c044',
+  TunnelRecords1795824000011: '68f8f6facb456e37',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -4,7 +4,11 @@ import { randomBytes } from 'node:crypto';
  * An id is `<prefix>_` and a KSUID in base62: 4 bytes of seconds since its epoch, and 16 bytes that begin with the
  * millisecond (10 bits) and are random otherwise. In ids of earlier versions all 16 bytes are random.
  */
-export type IdPrefix = 'ac' | 'ak' | 'bd' | 'bkdtg' | 'bot' | 'edgtcp' | 'ipp' | 'ipr' | 'op' | 'sshcr' | 'usr';
+export type IdPrefix =
+  | ('ac' | 'ak' | 'bot' | 'op' | 'usr')
+  | ('bkdtg' | 'edgtcp' | 'ipp' | 'ipr' | 'sshcr')
+  | ('bd' | 'ec' | 'tnr' | 'tsr')
+  | ('gw' | 'tn' | 'ts');
 
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

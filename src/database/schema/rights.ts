@@ -19,6 +19,14 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   tcp_edge_hostports: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   credential_usage: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  gateway_runs: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  gateway_watch: ['SELECT', 'INSERT', 'UPDATE'],
+  tunnel_sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  tunnels: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  credential_presence: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  tunnel_session_records: ['SELECT', 'INSERT', 'DELETE'],
+  tunnel_records: ['SELECT', 'INSERT', 'DELETE'],
+  edge_connection_records: ['SELECT', 'INSERT', 'DELETE'],
   claims: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   pending_removals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   log_checkpoints: ['SELECT', 'INSERT'],
@@ -42,7 +50,7 @@ const MISSING = `
   select 'USAGE' as right, format('schema %I', $2::text) as object where not has_schema_privilege($1, to_regnamespace(quote_ident($2)), 'USAGE')
   union all
   select p, format('table %I.%I', $2::text, c.relname) from json_each($3::json) wanted
-    join pg_class c on c.relname = wanted.key and c.relkind = 'r' and c.relnamespace = to_regnamespace(quote_ident($2))
+    join pg_class c on c.relname = wanted.key and c.relkind in ('r', 'p') and c.relnamespace = to_regnamespace(quote_ident($2))
     cross join json_array_elements_text(wanted.value) p where not has_table_privilege($1, c.oid, p)
   union all
   select 'EXECUTE', format('function %I.%I(%s)', $2::text, f.proname, pg_get_function_identity_arguments(f.oid)) from pg_proc f

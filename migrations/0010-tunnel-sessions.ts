@@ -1,0 +1,81 @@
+import { Topic } from './topic.js';
+
+/** What is open now, as gateways report it. Not read models: no event makes these rows. */
+export class TunnelSessions1795824000010 extends Topic {
+  protected readonly schema = `
+    -- A run of a gateway, from its start to its end or its silence. The name and the account are those of its token; null if it
+    -- has none. whole_at is null until the gateway has reported all that is open.
+    create table gateway_runs (
+      id text collate "C" not null,
+      gateway_name text collate "C",
+      gateway_account text collate "C",
+      first_report bigint not null,
+      last_report bigint not null,
+      heard_at timestamptz not null,
+      whole_at timestamptz,
+      constraint gateway_runs_pk primary key (id)
+    ) with (fillfactor = 50);
+
+    -- One row: when an instance of the service last looked for silent gateways, and since when looks have followed each other.
+    create table gateway_watch (
+      is_only boolean not null default true check (is_only),
+      looked_at timestamptz not null,
+      watching_since timestamptz not null,
+      constraint gateway_watch_pk primary key (is_only)
+    );
+
+    -- Open sessions. Texts that a client sent are bounded by the service. Numbers are null where a gateway does not count.
+    -- reported is the last report of the gateway that had the row. transaction_id is the transaction that made it.
+    create table tunnel_sessions (
+      account_id text collate "C" not null,
+      id text collate "C" not null,
+      gateway_id text collate "C" not null,
+      gateway_name text collate "C",
+      credential_id text collate "C" not null,
+      owner_id text collate "C" not null,
+      fingerprint text,
+      source text,
+      client text,
+      started_at timestamptz not null,
+      bytes_in bigint,
+      bytes_out bigint,
+      connections bigint,
+      reported bigint not null,
+      transaction_id xid8 not null default pg_current_xact_id(),
+      constraint tunnel_sessions_pk primary key (account_id, id)
+    ) with (fillfactor = 70);
+    create index tunnel_sessions_owner on tunnel_sessions (account_id, owner_id, id);
+    create index tunnel_sessions_credential on tunnel_sessions (account_id, credential_id, id);
+    create index tunnel_sessions_gateway on tunnel_sessions (gateway_id, account_id, id);
+    create index tunnel_sessions_transaction on tunnel_sessions (transaction_id);
+
+    -- Open tunnels. A client with several credentials can have tunnels that another credential than that of its session permits.
+    create table tunnels (
+      account_id text collate "C" not null,
+      id text collate "C" not null,
+      session_id text collate "C" not null,
+      gateway_id text collate "C" not null,
+      credential_id text collate "C" not null,
+      owner_id text collate "C" not null,
+      targets jsonb not null,
+      started_at timestamptz not null,
+      bytes_in bigint,
+      bytes_out bigint,
+      connections bigint,
+      reported bigint not null,
+      constraint tunnels_pk primary key (account_id, id)
+    ) with (fillfactor = 70);
+    create index tunnels_session on tunnels (account_id, session_id, id);
+    create index tunnels_owner on tunnels (account_id, owner_id, id);
+    create index tunnels_gateway on tunnels (gateway_id, account_id, id);
+
+    -- The open sessions of each credential that ever had one, and when the last one ended.
+    create table credential_presence (
+      account_id text collate "C" not null,
+      credential_id text collate "C" not null,
+      sessions int not null,
+      last_seen_at timestamptz not null,
+      constraint credential_presence_pk primary key (account_id, credential_id)
+    ) with (fillfactor = 50);
+    create index credential_presence_online on credential_presence (account_id, credential_id) where sessions > 0`;
+}
