@@ -89,6 +89,9 @@ export class EventLog1795824000001 extends Topic {
     where transaction_id is not null and left(stream_id, 4) in ('sshc', 'usr_', 'bot_');
     create index events_of_edges on events (transaction_id)
     where transaction_id is not null and left(stream_id, 4) in ('edgt', 'ipp_', 'ipr_', 'bkdt');
+    -- The sessions that somebody stopped.
+    create index events_of_stops on events (transaction_id)
+    where transaction_id is not null and left(stream_id, 3) = 'ts_';
 
     -- The streams that have ended, in the order of lists: for lists as of an earlier position that select by a field.
     create index events_ends on events (account_id, stream_id, position)

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg, { type Pool } from 'pg';
-import { ChangeStreams, credentialIds } from '../src/api/gateway-api/revocations/change-streams.js';
+import { ChangeStreams } from '../src/api/gateway-api/revocations/change-streams.js';
 import { ChangeWatch } from '../src/api/gateway-api/revocations/change-watch.js';
-import { CredentialChanges } from '../src/api/gateway-api/revocations/credential-changes.js';
+import { CredentialChanges, gatewayEvents } from '../src/api/gateway-api/revocations/credential-changes.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
@@ -237,7 +237,7 @@ describe('streams of changes', () => {
   const open = (more: Partial<typeof limits> = {}) => {
     const changes = new CredentialChanges(service.pool);
     const watch = new ChangeWatch(changes, () => undefined);
-    return new ChangeStreams(watch, credentialIds, { ...limits, ...more });
+    return new ChangeStreams(watch, gatewayEvents, { ...limits, ...more });
   };
   const { signal } = new AbortController();
   const gateway = {};
@@ -320,7 +320,7 @@ describe('streams of changes', () => {
       since: (...last: Parameters<typeof changes.since>) => changes.since(...last).finally(() => (asked += 1)),
     };
     const watch = new ChangeWatch(counting, () => undefined);
-    const watched = new ChangeStreams(watch, credentialIds, limits);
+    const watched = new ChangeStreams(watch, gatewayEvents, limits);
     const stream = await watched.open(signal, gateway);
     stream.resume();
     await until(() => asked > 2);

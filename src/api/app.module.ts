@@ -38,6 +38,7 @@ import { SSH_CREDENTIALS } from './ssh-credentials/ssh-credentials.resource.js';
 import { TcpEdgePolicy } from './tcp-edges/hostport-claims.js';
 import { TcpEdgesModule } from './tcp-edges/tcp-edges.module.js';
 import { TunnelGroupsModule } from './tunnel-groups/tunnel-groups.module.js';
+import { TunnelSessionsModule } from './tunnel-sessions/tunnel-sessions.module.js';
 
 /** Objects that are made before Nest starts and that every module shares. */
 export interface Foundation {
@@ -125,6 +126,7 @@ const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule[
   TunnelGroupsModule,
   AccountsModule,
   ApiKeysModule,
+  TunnelSessionsModule,
   BindDecisionsModule,
   ChecksModule,
   // Without tokens no gateway can authenticate, so its routes do not exist.

@@ -7,6 +7,7 @@ import { ipPolicyRulesReadModel } from './ip-policies/ip-policy-rules.read-model
 import { sshCredentialsReadModel } from './ssh-credentials/ssh-credentials.read-model.js';
 import { tcpEdgesReadModel } from './tcp-edges/tcp-edges.read-model.js';
 import { tunnelGroupsReadModel } from './tunnel-groups/tunnel-groups.read-model.js';
+import { tunnelSessionsReadModel } from './tunnel-sessions/tunnel-sessions.read-model.js';
 
 /**
  * Every read model, in the order in which an import makes rows. IP policies come before their rules, which the table refuses
@@ -20,6 +21,7 @@ export const READ_MODELS: readonly AnyReadModel[] = [
   ipPolicyRulesReadModel,
   tunnelGroupsReadModel,
   tcpEdgesReadModel,
+  tunnelSessionsReadModel,
   principalsReadModel,
 ];
 

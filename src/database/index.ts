@@ -23,10 +23,12 @@ export {
   type Connections,
   durableLimits,
   durably,
+  inTransaction,
   type NamedStatement,
   onlyRow,
   onPrimary,
   queryNamed,
+  type Transaction,
   WRITE_LIMITS,
 } from './query.js';
 export { describeLack, readRoleDefaults } from './role-defaults.js';

@@ -83,6 +83,35 @@ export async function queryNamed<R extends QueryResultRow>(
   }
 }
 
+/** Runs the statements of `work` in one transaction with one deadline, and commits it unless `work` fails. */
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (transaction: Transaction) => Promise<T>,
+  { deadlineMs }: Pick<StatementLimits, 'deadlineMs'> = WRITE_LIMITS,
+): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
+  const client = await connectBefore(deadline, pool);
+  const timer = setTimeout(() => void client.end(), deadline - performance.now());
+  const rethrow = (error: unknown): never => {
+    throw asUnreachable(error, true);
+  };
+  try {
+    await client.query('begin').catch(rethrow);
+    const result = await work({ run: (statement, values) => send(client, statement, values).catch(rethrow) as never });
+    await client.query('commit').catch(rethrow);
+    client.release();
+    return result;
+  } catch (error) {
+    await client.query('rollback').then(
+      () => client.release(),
+      () => client.release(true),
+    );
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** The row of a select without a table. */
 export function onlyRow<Row>([row]: readonly Row[]): Row {
   if (row === undefined) throw new RangeError('a select without a table has one row');

@@ -48,6 +48,7 @@ export const PROBLEMS = {
   hostport_port_out_of_range: [400, 'ERR_NGROK_7112'],
   hostport_already_used: [409, 'ERR_NGROK_7122'],
   request_malformed: [400, 'ERR_TAS_400'],
+  gateway_not_yours: [403, 'ERR_TAS_403'],
   not_found: [404, 'ERR_TAS_404'],
   request_timed_out: [408, 'ERR_TAS_408'],
   conflict: [409, 'ERR_TAS_409'],

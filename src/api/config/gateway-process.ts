@@ -8,6 +8,7 @@ import {
 } from '../../gateway/index.js';
 import { parseToken } from '../access/authentication/deployment-tokens.js';
 import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
+import { OUTAGE_GRACE } from './outage-grace.js';
 import { baseUrl, integer, oneOf, text } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 
@@ -120,13 +121,7 @@ export const GATEWAY = {
     fallback: 3_600_000,
     parse: integer(100, MAX_MS),
   },
-  outageGraceMs: {
-    name: 'GATEWAY_OUTAGE_GRACE_MS',
-    about: 'Time for which open tunnels stay while the service cannot be reached. New ones are refused at once.',
-    example: '300000',
-    fallback: 300_000,
-    parse: integer(0, MAX_MS),
-  },
+  outageGraceMs: OUTAGE_GRACE,
   maxConnections: {
     name: 'GATEWAY_MAX_CONNECTIONS',
     about: 'Maximum SSH connections of a credential. 0 means no limit, here and in the next seven settings.',

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type KeyPolicy, parseDeniedFingerprints } from '../../rules/index.js';
 import { type GatewayToken, parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
 import type { GatewayPolicy } from '../gateway-api/decisions/gateway-policy.js';
+import { OUTAGE_GRACE } from './outage-grace.js';
 import { flag, integer } from './parsers.js';
 import type { SettingsOf } from './setting.js';
 
@@ -56,6 +57,7 @@ export const KEYS_AND_GATEWAYS = {
     fallback: 90,
     parse: integer(0, 36_500),
   },
+  outageGraceMs: OUTAGE_GRACE,
   strict: {
     name: 'STRICT',
     about:

@@ -12,10 +12,13 @@ import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
 import { GatewayEdges } from './edges/gateway-edges.js';
 import { ServedEdgesController } from './edges/served-edges.controller.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
-import { ChangeStreams, credentialIds } from './revocations/change-streams.js';
+import { ChangeStreams } from './revocations/change-streams.js';
 import { ChangeWatch } from './revocations/change-watch.js';
-import { CredentialChanges } from './revocations/credential-changes.js';
+import { CredentialChanges, gatewayEvents } from './revocations/credential-changes.js';
 import { RevocationsController } from './revocations/revocations.controller.js';
+import { SessionReports } from './sessions/session-reports.js';
+import { SessionReportsController } from './sessions/sessions.controller.js';
+import { SilentGateways } from './sessions/silent-gateways.js';
 
 const logger = new Logger('SshGateway');
 
@@ -27,6 +30,7 @@ const logger = new Logger('SshGateway');
     GatewayEdgesController,
     RevocationsController,
     GatewayMetricsController,
+    SessionReportsController,
   ],
   providers: [
     { provide: EdgesByHostport, useFactory: (pool: Pool) => new EdgesByHostport(pool), inject: [POOL] },
@@ -37,7 +41,7 @@ const logger = new Logger('SshGateway');
       provide: ChangeStreams,
       useFactory: (pool: Pool) => {
         const watch = new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message));
-        return new ChangeStreams(watch, credentialIds);
+        return new ChangeStreams(watch, gatewayEvents);
       },
       inject: [POOL],
     },
@@ -51,6 +55,8 @@ const logger = new Logger('SshGateway');
     },
     BindDecisionQueue,
     GatewayAnswers,
+    SessionReports,
+    SilentGateways,
   ],
 })
 export class GatewayApiModule {}

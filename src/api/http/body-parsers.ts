@@ -19,12 +19,14 @@ export function parseBodies(server: FastifyInstance): void {
 }
 
 async function parseJson(request: FastifyRequest, body: Buffer): Promise<unknown> {
+  if (request.routeOptions.config.ignoresBody === true) return undefined;
   const charset = CHARSET.exec(request.headers['content-type'] ?? '')?.[1] ?? 'utf-8';
   if (!/^utf-?8$/i.test(charset)) throw new Problem('unsupported_content_type', 'The body must be sent in UTF-8.');
   return parse(request, body);
 }
 
 async function parseUntyped(request: FastifyRequest, body: Buffer): Promise<unknown> {
+  if (request.routeOptions.config.ignoresBody === true) return undefined;
   const { 'content-type': type = '' } = request.headers;
   if (type !== '') throw new Problem('unsupported_content_type', 'The body must be sent as application/json.');
   return parse(request, body);

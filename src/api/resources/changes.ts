@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { untilReachable } from '../../database/index.js';
+import { type Ref, untilReachable } from '../../database/index.js';
 import {
   ClaimRefused,
   type DomainEvent,
@@ -8,11 +8,12 @@ import {
   eventIdOf,
   fold,
   LogPositions,
+  LogReader,
   RightsTaken,
   type StreamAppend,
   StreamConflict,
 } from '../../event-log/index.js';
-import { IdSource } from '../../kernel/ids.js';
+import { IdSource, isId } from '../../kernel/ids.js';
 import { KeyedQueue } from '../../kernel/keyed-queue.js';
 import { Problem } from '../../kernel/problem.js';
 import { Answer } from '../http/answer.js';
@@ -92,6 +93,7 @@ export class Changes {
     private readonly positions: LogPositions,
     private readonly idempotency: Idempotency,
     private readonly ids: IdSource,
+    private readonly reader: LogReader,
   ) {}
 
   create<State extends object, Event extends DomainEvent, Context extends ChangeContext>(
@@ -150,7 +152,7 @@ export class Changes {
       return new Changed(resource, recorded.entity, recorded.position, true);
     }
     try {
-      const before = existing ? await this.entities.find(resource, { accountId, id: existing }) : undefined;
+      const before = existing ? await this.load(resource, { accountId, id: existing }) : undefined;
       const at = this.ids.now();
       const id = existing ?? this.ids.next(idPrefix, at);
       const events = await decide(before, context, at, id);
@@ -164,6 +166,16 @@ export class Changes {
       if (await this.idempotency.isRecorded(context)) throw new AlreadyRecorded();
       throw error;
     }
+  }
+
+  /** The log knows the state of a resource without a table. Its streams are short. */
+  private load<State extends object, Event extends DomainEvent>(
+    resource: ResourceDescriptor<State, Event>,
+    ref: Ref,
+  ): Promise<Entity<State> | undefined> {
+    if (resource.model.tables.length > 0) return this.entities.find(resource, ref);
+    if (!isId(ref.id, resource.idPrefix)) return Promise.resolve(undefined);
+    return this.reader.entityAt(resource.model, ref, Number.MAX_SAFE_INTEGER);
   }
 
   private async areRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<boolean> {

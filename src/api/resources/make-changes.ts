@@ -6,5 +6,7 @@ import { EntityQueries } from './entity-queries.js';
 import { Idempotency } from './idempotency.js';
 
 /** Makes the runner of changes where there is no Nest: in an operator's command and in a benchmark. */
-export const makeChanges = (pool: Pool, log: EventLog, ids: IdSource): Changes =>
-  new Changes(log, new EntityQueries(pool), new LogPositions(pool), new Idempotency(new LogReader(pool)), ids);
+export function makeChanges(pool: Pool, log: EventLog, ids: IdSource): Changes {
+  const reader = new LogReader(pool);
+  return new Changes(log, new EntityQueries(pool), new LogPositions(pool), new Idempotency(reader), ids, reader);
+}

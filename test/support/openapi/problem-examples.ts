@@ -50,6 +50,7 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
     "hostports[0] 'tcp.example.com:70000' is not a hostport: the port must be a whole number from 1 to 65535.",
   hostport_already_used: "hostports[0] 'tcp.example.com:443' is already used by another edge.",
   request_malformed: 'The request is not valid HTTP for this API.',
+  gateway_not_yours: 'The report has a session of an account that this token does not serve.',
   not_found: 'Resource not found',
   request_timed_out: 'The request did not arrive in time.',
   conflict: 'A user with this email exists already.',

@@ -41,7 +41,8 @@ export async function readTargets(
   return { targets: results, isList: true };
 }
 
-function readTarget(value: unknown, field: string): BindTarget {
+/** One target. `field` names it in messages. */
+export function readTarget(value: unknown, field: string): BindTarget {
   if (!isJsonObject(value)) throw malformed(`${field} must be an object such as {"domain": "app.example.com"}.`);
   refuseUnknownMembers(value, ['domain', 'address', 'label'], field);
   if (isJsonObject(value.label)) refuseUnknownMembers(value.label, ['key', 'value'], `${field}.label`);

@@ -6,6 +6,7 @@ import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget } from '../../../rules/index.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
+import { toRequestForm } from '../decisions/bind-target-form.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { BindDecisionMetrics } from './bind-decision-metrics.js';
 import { type Party, QueueShares } from './queue-shares.js';
@@ -194,10 +195,3 @@ const rowOf = ({ id, decidedAt, fingerprint, target, decision, ...origin }: Queu
   key_denied: origin.isKeyDenied,
   gateway_account: origin.gatewayAccount ?? null,
 });
-
-/** The target as a gateway would send it, with canonical hosts. */
-function toRequestForm(target: BindTarget): object {
-  if (target.kind === 'domain') return { domain: target.name };
-  if (target.kind === 'address') return { address: `${target.host}:${target.port}` };
-  return { label: { key: target.key, value: target.value } };
-}

@@ -6,4 +6,6 @@ export abstract class GatewayPolicy {
   abstract readonly decisionsQueueLimit: number;
   /** How long the service keeps decisions. 0: forever. */
   abstract readonly decisionsRetentionDays: number;
+  /** How long gateways may take to report after the service was away. */
+  abstract readonly outageGraceMs: number;
 }

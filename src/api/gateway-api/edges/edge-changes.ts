@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { onPrimary, type Ref } from '../../../database/index.js';
-import { ChangeStreams, STREAM_LIMITS } from '../revocations/change-streams.js';
+import { ChangeStreams, STREAM_LIMITS, type StreamEvent } from '../revocations/change-streams.js';
 import type { ChangeWatch } from '../revocations/change-watch.js';
 import { changesSince, type NewChanges, type Watermark } from '../revocations/watermark.js';
 
@@ -73,8 +73,8 @@ export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {
   }
 }
 
-/** The data of events about edges. Each is of one account; the accounts with the fewest hostports come first. */
-function* edgeEvents(changed: readonly ChangedEdgePart[]) {
+/** The events about edges. Each is of one account; the accounts with the fewest hostports come first. */
+function* edgeEvents(changed: readonly ChangedEdgePart[]): Generator<StreamEvent> {
   const ofAccounts = new Map<string, ChangedEdgePart[]>();
   for (const part of changed) {
     const parts = ofAccounts.get(part.accountId) ?? [];
@@ -86,7 +86,7 @@ function* edgeEvents(changed: readonly ChangedEdgePart[]) {
   for (const [account_id, parts] of [...ofAccounts].sort(([, a], [, b]) => hostportsOf(a) - hostportsOf(b))) {
     for (const some of slicesOf(parts)) {
       const hostports = [...new Set(some.flatMap((part) => part.hostports))];
-      yield { account_id, ids: some.map(({ id }) => id), hostports };
+      yield { name: 'changed', data: { account_id, ids: some.map(({ id }) => id), hostports } };
     }
   }
 }

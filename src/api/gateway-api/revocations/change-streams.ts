@@ -17,6 +17,12 @@ export interface StreamLimits {
   readonly maxUnreadBytes: number;
 }
 
+/** An event of a stream, after `ready`. */
+export interface StreamEvent {
+  readonly name: 'changed' | 'stopped';
+  readonly data: object;
+}
+
 export const STREAM_LIMITS: StreamLimits = {
   heartbeatMs: 5_000,
   maxStreams: 100,
@@ -24,7 +30,6 @@ export const STREAM_LIMITS: StreamLimits = {
   maxUnreadBytes: 1024 * 1024,
 };
 const ALL_TOKENS = 'of all tokens';
-const MAX_CHANGES_IN_MESSAGE = 1_000;
 /** When a gateway should reconnect. */
 const RETRY_MS = 1_000;
 /** How long a reader may take to read the end of its stream before the connection is cut. */
@@ -45,8 +50,8 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
 
   constructor(
     private readonly watch: ChangeWatch<Changed>,
-    /** The data of the events that tell of these changes, in their order. */
-    private readonly eventsOf: (changed: readonly Changed[]) => Iterable<object>,
+    /** The events that tell of these changes, in their order. */
+    private readonly eventsOf: (changed: readonly Changed[]) => Iterable<StreamEvent>,
     private readonly limits: StreamLimits = STREAM_LIMITS,
   ) {}
 
@@ -129,11 +134,11 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   }
 
   private tell(stream: Readable, changed: readonly Changed[]): void {
-    for (const data of this.eventsOf(changed)) this.event(stream, 'changed', data);
+    for (const { name, data } of this.eventsOf(changed)) this.event(stream, name, data);
   }
 
   /** Events of a stream are numbered from 0 on, so that its reader sees if one is lost on the way. */
-  private event(stream: Readable, name: 'ready' | 'changed', data: object): void {
+  private event(stream: Readable, name: StreamEvent['name'] | 'ready', data: object): void {
     const number = (this.numbers.get(stream) ?? -1) + 1;
     this.numbers.set(stream, number);
     this.send(stream, `id: ${number}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
@@ -156,13 +161,6 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
       else if (wasBehind) stream.destroy();
       else this.behind.add(stream);
     }
-  }
-}
-
-/** The data of events about credentials. */
-export function* credentialIds(changed: readonly Ref[]) {
-  for (let n = 0; n < changed.length; n += MAX_CHANGES_IN_MESSAGE) {
-    yield { credential_ids: changed.slice(n, n + MAX_CHANGES_IN_MESSAGE).map(({ id }) => id) };
   }
 }
 

@@ -1,9 +1,13 @@
 import type { Pool } from 'pg';
 import { onPrimary, type Ref } from '../../../database/index.js';
+import type { Stop } from '../sessions/session-reports.js';
+import { IS_RESTART, STOPPED_BY } from '../sessions/session-statements.js';
+import type { StreamEvent } from './change-streams.js';
 import { changesSince, type NewChanges, type Watermark } from './watermark.js';
 
 /** Beyond this many changes at once, gateways recheck everything. */
 const MAX_CHANGES = 10_000;
+const MAX_CHANGES_IN_EVENT = 1_000;
 
 /**
  * $1 and $2: snapshot and clock of the last look; null for the first look, which finds no change. An event is new if
@@ -47,19 +51,48 @@ const CHANGES = onPrimary({
       union
       select c.account_id, c.id
         from touched t join ssh_credentials c on c.fingerprint = t.fingerprint and c.id <> t.id
+      limit ${MAX_CHANGES + 1}),
+    stops as materialized (
+      select e.account_id, e.stream_id as id, e.data, e.metadata from events e
+        where e.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
+          and e.transaction_id < (select pg_snapshot_xmax(snapshot) from moment) and left(e.stream_id, 3) = 'ts_'
+      union all
+      select e.account_id, e.stream_id, e.data, e.metadata from events e
+        where e.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot))) and left(e.stream_id, 3) = 'ts_'
       limit ${MAX_CHANGES + 1})
     select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
-      greatest((select count(*) from appended), (select count(*) from touched), (select count(*) from changed))
-        > ${MAX_CHANGES} as "isTooMany",
-      (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id)), '[]') from changed) as changed
+      greatest((select count(*) from appended), (select count(*) from touched), (select count(*) from changed),
+        (select count(*) from stops)) > ${MAX_CHANGES} as "isTooMany",
+      (select coalesce(json_agg(one), '[]') from (
+        select json_build_object('accountId', account_id, 'id', id) as one from changed
+        union all
+        select json_build_object('accountId', account_id, 'id', id, 'stop', json_build_object('session_id', id,
+          'restart', ${IS_RESTART}, 'by', ${STOPPED_BY})) from stops e) as all_changes) as changed
     from moment`,
 });
 
-/** Finds the credentials of all accounts whose answers to gateways may have changed since a moment. */
+/** A credential whose answers may have changed, or a session that somebody stopped. */
+export interface GatewayChange extends Ref {
+  readonly stop?: Stop;
+}
+
+/** The events of the stream: stops first, since each ends a connection. */
+export function* gatewayEvents(changed: readonly GatewayChange[]): Generator<StreamEvent> {
+  const sessions = changed.flatMap(({ stop }) => stop ?? []);
+  for (let n = 0; n < sessions.length; n += MAX_CHANGES_IN_EVENT) {
+    yield { name: 'stopped', data: { sessions: sessions.slice(n, n + MAX_CHANGES_IN_EVENT) } };
+  }
+  const ids = changed.flatMap(({ id, stop }) => (stop === undefined ? [id] : []));
+  for (let n = 0; n < ids.length; n += MAX_CHANGES_IN_EVENT) {
+    yield { name: 'changed', data: { credential_ids: ids.slice(n, n + MAX_CHANGES_IN_EVENT) } };
+  }
+}
+
+/** Finds the credentials of all accounts whose answers to gateways may have changed, and the sessions that were stopped. */
 export class CredentialChanges {
   constructor(private readonly pool: Pool) {}
 
-  since(last: Watermark | undefined): Promise<NewChanges<Ref>> {
+  since(last: Watermark | undefined): Promise<NewChanges<GatewayChange>> {
     return changesSince(this.pool, CHANGES, [last?.snapshot ?? null, last?.now ?? null], last);
   }
 }

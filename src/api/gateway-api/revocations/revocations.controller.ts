@@ -22,7 +22,7 @@ export class RevocationsController {
       description:
         'Server-Sent Events over all accounts, or over the one that the gateway serves. The event `ready` says that no later change will be missed, so recheck ' +
         'what you hold after it. The data of each event `changed` is `{"credential_ids": [...]}`: ask anew about those ' +
-        'that you hold. Events are numbered from 0 on, and a heartbeat has the number of the last one. When the stream ends or ' +
+        'that you hold. The data of `stopped` is `{"sessions": [{"session_id", "restart", "by"}]}`: end these. Events are numbered from 0 on, and a heartbeat has the number of the last one. When the stream ends or ' +
         'leaves out a number, open another one. The service keeps nothing for you meanwhile.',
       parameters: [],
     },

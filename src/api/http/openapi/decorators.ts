@@ -167,6 +167,14 @@ export const ApiDelete = (operation: Operation): MethodDecorator =>
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
+/** POST that acts on a resource, with an empty answer. */
+export const ApiAct = (operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 204, description: 'Done.', headers: DELETED_HEADERS },
+    problems: [...API_KEY_PROBLEMS, 'role_missing', 'idempotency_key_reused'],
+    parameters: [ID, IDEMPOTENCY_KEY],
+  });
+
 /** GET of a public file. */
 export const ApiPublicFile = (
   contentType: string,

@@ -1,0 +1,98 @@
+import type { Transaction } from '../../../database/index.js';
+import type { IdPrefix, IdSource } from '../../../kernel/ids.js';
+import type { ReportedEdgeConnection, ReportedEnd } from './session-report.js';
+import {
+  COUNT_PRESENCE,
+  END_SESSIONS,
+  END_TUNNELS,
+  RECORD_EDGE_CONNECTIONS,
+  TUNNELS_OF_SESSIONS,
+} from './session-statements.js';
+
+/** A row of an account. */
+export interface Row {
+  readonly account_id: string;
+  readonly id: string;
+}
+
+type SessionOfCredential = Row & { readonly credential_id: string };
+
+/** An end of which nothing is known but when and why. */
+export const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number): ReportedEnd => ({
+  ...{ account_id, id, reason, ago_ms },
+  ...{ bytes_in: null, bytes_out: null, connections: null },
+});
+
+/** Ends sessions and tunnels of one gateway in a transaction: each open row becomes a record. */
+export class SessionEnds {
+  /** By how much the open sessions of credentials change, by account and credential. */
+  private readonly presence = new Map<string, SessionOfCredential & { change: number }>();
+
+  constructor(
+    private readonly transaction: Transaction,
+    private readonly ids: IdSource,
+    private readonly gatewayId: string,
+  ) {}
+
+  /** Returns the ids that count. */
+  async endTunnels(ends: readonly ReportedEnd[]): Promise<ReadonlySet<string>> {
+    if (ends.length === 0) return new Set();
+    const { rows } = await this.transaction.run<{ id: string }>(END_TUNNELS, this.values('tnr', ends));
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /** Also ends their tunnels that are still open. Returns the ids that count. */
+  async endSessions(ends: readonly ReportedEnd[]): Promise<ReadonlySet<string>> {
+    if (ends.length === 0) return new Set();
+    const open = await this.transaction.run<Row & { readonly session_id: string }>(TUNNELS_OF_SESSIONS, [
+      this.gatewayId,
+      JSON.stringify(ends),
+    ]);
+    const bySession = new Map(ends.map((end) => [end.id, end]));
+    const left = open.rows.flatMap((row) => {
+      const end = bySession.get(row.session_id);
+      return end === undefined ? [] : [plainEnd(row, end.reason, end.ago_ms)];
+    });
+    await this.endTunnels(left);
+    const { rows } = await this.transaction.run<SessionOfCredential>(END_SESSIONS, this.values('tsr', ends));
+    this.count(rows, -1);
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  async recordEdgeConnections(
+    ends: readonly ReportedEdgeConnection[],
+    gatewayName: string | undefined,
+  ): Promise<readonly boolean[]> {
+    if (ends.length === 0) return [];
+    const rows = ends.map((end) => ({ ...end, record_id: this.recordId('ec', end.ago_ms) }));
+    const values = [this.gatewayId, JSON.stringify(rows), gatewayName ?? null];
+    const counted = await this.transaction.run<{ id: string }>(RECORD_EDGE_CONNECTIONS, values);
+    const ids = new Set(counted.rows.map(({ id }) => id));
+    return rows.map(({ record_id }) => ids.has(record_id));
+  }
+
+  /** Counts sessions that opened (1) or ended (-1) for their credentials. */
+  count(sessions: readonly SessionOfCredential[], by: 1 | -1): void {
+    for (const session of sessions) {
+      const key = `${session.account_id} ${session.credential_id}`;
+      const counted = this.presence.get(key) ?? { ...session, change: 0 };
+      counted.change += by;
+      this.presence.set(key, counted);
+    }
+  }
+
+  /** Called once, at the end of the transaction: two gateways that write the same credentials twice could deadlock. */
+  async writePresence(): Promise<void> {
+    if (this.presence.size === 0) return;
+    await this.transaction.run(COUNT_PRESENCE, [JSON.stringify([...this.presence.values()])]);
+  }
+
+  private values(prefix: IdPrefix, ends: readonly ReportedEnd[]): readonly unknown[] {
+    const rows = ends.map((end) => ({ ...end, record_id: this.recordId(prefix, end.ago_ms) }));
+    return [this.gatewayId, JSON.stringify(rows)];
+  }
+
+  private recordId(prefix: IdPrefix, agoMs: number): string {
+    return this.ids.next(prefix, new Date(this.ids.now().getTime() - agoMs));
+  }
+}

@@ -1,0 +1,264 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { inTransaction, type NamedStatement, onlyRow, POOL, type Transaction } from '../../../database/index.js';
+import { type Gateway, servesAccount } from '../../../kernel/caller.js';
+import { IdSource } from '../../../kernel/ids.js';
+import { Problem } from '../../../kernel/problem.js';
+import { plainEnd, type Row, SessionEnds } from './session-ends.js';
+import type { ReportedEnd, ReportedSession, SessionReport } from './session-report.js';
+import {
+  ADD_GATEWAY,
+  FORGET_SESSION_ENDS,
+  FORGET_TUNNEL_ENDS,
+  HEAR_GATEWAY,
+  LOCK_GATEWAY,
+  OPEN_SESSIONS,
+  OPEN_TUNNELS,
+  STOPPED_SESSIONS,
+  UNREPORTED_SESSIONS,
+  UNREPORTED_TUNNELS,
+  USE_OF_TOKEN,
+  USE_SESSIONS,
+  USE_TUNNELS,
+} from './session-statements.js';
+
+const MAX_GATEWAYS_OF_TOKEN = 100;
+const MAX_SESSIONS_OF_TOKEN = 50_000;
+const ROWS_AT_ONCE = 1_000;
+
+/** Why a part of a report does not count. */
+export const IGNORED = [
+  'unknown_credential',
+  'unknown_session',
+  'unknown_tunnel',
+  'unknown_edge',
+  'in_future',
+  'too_many_sessions',
+] as const;
+
+export interface Ignored {
+  readonly id: string;
+  readonly reason: (typeof IGNORED)[number];
+}
+
+export interface Stop {
+  readonly session_id: string;
+  readonly restart: boolean;
+  /** Name or id of the user or bot. */
+  readonly by: string;
+}
+
+export interface ReportAnswer {
+  /** False: this report, or a later one, has been counted before. */
+  readonly counted: boolean;
+  readonly ignored: readonly Ignored[];
+  /** The service does not hold the whole state of the gateway. */
+  readonly send_whole: boolean;
+  /** Sessions that somebody stopped, in the answer to the end of a whole state. */
+  readonly stops: readonly Stop[];
+}
+
+interface GatewayRun {
+  readonly gateway_name: string | null;
+  readonly gateway_account: string | null;
+  readonly first_report: number;
+  readonly last_report: number;
+  readonly is_whole: boolean;
+}
+
+/** Takes the reports of gateways. Each is one transaction, so it counts wholly or not at all. */
+@Injectable()
+export class SessionReports {
+  constructor(
+    @Inject(POOL) private readonly pool: Pool,
+    private readonly ids: IdSource,
+  ) {}
+
+  /** Throws Problem 403 for an account that the gateway does not serve, and 429 for one gateway too many. */
+  take(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
+    refuseOtherAccounts(gateway, report);
+    return inTransaction(this.pool, async (transaction) => {
+      const run = await this.runOf(transaction, gateway, report);
+      const isNew = run === undefined;
+      const { first_report: first, last_report: last } = run ?? { first_report: report.number, last_report: 0 };
+      const isWhole = report.wholeSince !== undefined && report.wholeSince >= first;
+      const counted = report.number > last;
+      const ends = counted && isWhole;
+      await transaction.run(HEAR_GATEWAY, [report.gatewayId, report.number, ends]);
+      const sendWhole = isNew ? !ends : !(run.is_whole || ends);
+      if (!counted) return { counted, ignored: [], send_whole: sendWhole, stops: [] };
+      const counting = new CountedReport(transaction, this.ids, gateway, report);
+      const ignored = await counting.count(isNew || !run.is_whole);
+      const stops = ends ? (await transaction.run<Stop & object>(STOPPED_SESSIONS, [report.gatewayId])).rows : [];
+      return { counted, ignored, send_whole: sendWhole, stops };
+    });
+  }
+
+  /** Locks the run of the gateway. Undefined: this is its first report. */
+  private async runOf(
+    transaction: Transaction,
+    gateway: Gateway,
+    { gatewayId, number }: SessionReport,
+  ): Promise<GatewayRun | undefined> {
+    const token = [gateway.name ?? null, gateway.accountId ?? null];
+    const lock = async () => (await transaction.run<GatewayRun & object>(LOCK_GATEWAY, [gatewayId])).rows[0];
+    const known = await lock();
+    if (known === undefined) await refuseTooMany(transaction, token);
+    const added = known ?? (await transaction.run(ADD_GATEWAY, [gatewayId, ...token, number])).rows[0];
+    // Another copy of this report was faster if no row was added.
+    const run = known ?? (added === undefined ? await lock() : undefined);
+    if (run !== undefined && (run.gateway_name !== token[0] || run.gateway_account !== token[1])) {
+      throw new Problem('gateway_not_yours', 'This gateway_id belongs to another token; make a new one at each start.');
+    }
+    return run;
+  }
+}
+
+async function refuseTooMany(transaction: Transaction, token: readonly unknown[]): Promise<void> {
+  const { gateways } = await useOf(transaction, token);
+  if (gateways < MAX_GATEWAYS_OF_TOKEN) return;
+  throw new Problem('too_many_requests', `This token has ${gateways} gateways, which is the maximum.`);
+}
+
+/** What a token has now. */
+async function useOf(transaction: Transaction, token: readonly unknown[]) {
+  const { rows } = await transaction.run<{ gateways: number; sessions: number }>(USE_OF_TOKEN, token);
+  return onlyRow(rows);
+}
+
+function refuseOtherAccounts(gateway: Gateway, report: SessionReport): void {
+  const { sessions, tunnels, used, endedTunnels, endedSessions, edgeConnections } = report;
+  for (const { account_id } of [
+    ...[...sessions, ...tunnels, ...used],
+    ...[...endedTunnels, ...endedSessions, ...edgeConnections],
+  ]) {
+    if (servesAccount(gateway, account_id)) continue;
+    throw new Problem('gateway_not_yours', 'The report has a session of an account that this token does not serve.');
+  }
+}
+
+/** A report that counts. Its parts take effect in the order of the methods that `count` calls. */
+class CountedReport {
+  private readonly ignored: Ignored[] = [];
+  private readonly ends: SessionEnds;
+
+  constructor(
+    private readonly transaction: Transaction,
+    ids: IdSource,
+    private readonly gateway: Gateway,
+    private readonly report: SessionReport,
+  ) {
+    this.ends = new SessionEnds(transaction, ids, report.gatewayId);
+  }
+
+  /** `mayBeOpenAgain`: the gateway was silent, and its sessions may have been ended meanwhile. */
+  async count(mayBeOpenAgain: boolean): Promise<readonly Ignored[]> {
+    await this.openSessions(mayBeOpenAgain);
+    await this.openTunnels();
+    await this.use();
+    const { endedTunnels, endedSessions } = this.report;
+    const tunnels = this.past(endedTunnels);
+    this.ignore(tunnels, await this.ends.endTunnels(tunnels), 'unknown_tunnel');
+    const sessions = this.past(endedSessions);
+    this.ignore(sessions, await this.ends.endSessions(sessions), 'unknown_session');
+    await this.recordEdgeConnections();
+    if (this.report.wholeSince !== undefined) await this.endUnreported(this.report.wholeSince);
+    await this.ends.writePresence();
+    return this.ignored;
+  }
+
+  private async openSessions(mayBeOpenAgain: boolean): Promise<void> {
+    const sessions = await this.withinLimit(this.past(this.report.sessions));
+    if (sessions.length === 0) return;
+    const { number } = this.report;
+    const rows = await this.run<Row & { readonly credential_id: string | null }>(OPEN_SESSIONS, sessions, [
+      number,
+      this.gateway.name ?? null,
+    ]);
+    const opened = rows.flatMap(({ credential_id, ...row }) =>
+      credential_id === null ? [] : [{ ...row, credential_id }],
+    );
+    this.ends.count(opened, 1);
+    if (mayBeOpenAgain && opened.length > 0) {
+      const values = [JSON.stringify(opened)];
+      for (const forget of [FORGET_SESSION_ENDS, FORGET_TUNNEL_ENDS]) await this.transaction.run(forget, values);
+    }
+    this.ignore(sessions, idsOf(rows), 'unknown_credential');
+  }
+
+  /** Beyond the limit sessions are not taken, but the report counts, as a sign of life of all others. */
+  private async withinLimit(sessions: readonly ReportedSession[]): Promise<readonly ReportedSession[]> {
+    if (sessions.length === 0) return [];
+    const { name, accountId } = this.gateway;
+    const { sessions: open } = await useOf(this.transaction, [name ?? null, accountId ?? null]);
+    if (open + sessions.length <= MAX_SESSIONS_OF_TOKEN) return sessions;
+    for (const { id } of sessions) this.ignored.push({ id, reason: 'too_many_sessions' });
+    return [];
+  }
+
+  private async openTunnels(): Promise<void> {
+    const tunnels = this.past(this.report.tunnels);
+    if (tunnels.length === 0) return;
+    const rows = await this.run<{ id: string; is_session_open: boolean; is_counted: boolean }>(OPEN_TUNNELS, tunnels, [
+      this.report.number,
+    ]);
+    for (const { id, is_session_open: isOpen, is_counted: isCounted } of rows) {
+      if (!isCounted) this.ignored.push({ id, reason: isOpen ? 'unknown_credential' : 'unknown_session' });
+    }
+  }
+
+  private async use(): Promise<void> {
+    const { used } = this.report;
+    const [sessions, tunnels] = ['ts_', 'tn_'].map((prefix) => used.filter(({ id }) => id.startsWith(prefix)));
+    if (sessions?.length) this.ignore(sessions, idsOf(await this.run(USE_SESSIONS, sessions)), 'unknown_session');
+    if (tunnels?.length) this.ignore(tunnels, idsOf(await this.run(USE_TUNNELS, tunnels)), 'unknown_tunnel');
+  }
+
+  private async recordEdgeConnections(): Promise<void> {
+    const ended = this.past(this.report.edgeConnections.map((one) => ({ ...one, id: one.edge_id })));
+    const counted = await this.ends.recordEdgeConnections(ended, this.gateway.name);
+    for (const [n, { id }] of ended.entries()) if (!counted[n]) this.ignored.push({ id, reason: 'unknown_edge' });
+  }
+
+  /** Ends what the gateway no longer has, since its whole state does not name it. */
+  private async endUnreported(since: number): Promise<void> {
+    const next = async (statement: NamedStatement): Promise<readonly ReportedEnd[]> => {
+      const values = [this.report.gatewayId, since, ROWS_AT_ONCE];
+      const { rows } = await this.transaction.run<Row & object>(statement, values);
+      return rows.map((row) => plainEnd(row, 'lost', 0));
+    };
+    for (let ends = await next(UNREPORTED_SESSIONS); ends.length > 0; ends = await next(UNREPORTED_SESSIONS)) {
+      await this.ends.endSessions(ends);
+    }
+    for (let ends = await next(UNREPORTED_TUNNELS); ends.length > 0; ends = await next(UNREPORTED_TUNNELS)) {
+      await this.ends.endTunnels(ends);
+    }
+  }
+
+  /** The items that are not of the future. */
+  private past<Item extends { readonly id: string; readonly ago_ms: number }>(items: readonly Item[]): readonly Item[] {
+    return items.filter(({ id, ago_ms }) => {
+      if (ago_ms < 0) this.ignored.push({ id, reason: 'in_future' });
+      return ago_ms >= 0;
+    });
+  }
+
+  private ignore(
+    items: readonly { readonly id: string }[],
+    counted: ReadonlySet<string>,
+    reason: Ignored['reason'],
+  ): void {
+    for (const { id } of items) if (!counted.has(id)) this.ignored.push({ id, reason });
+  }
+
+  private async run<R extends object>(
+    statement: NamedStatement,
+    items: readonly object[],
+    further: readonly unknown[] = [],
+  ): Promise<readonly R[]> {
+    const values = [this.report.gatewayId, JSON.stringify(items), ...further];
+    return (await this.transaction.run<R & Record<string, unknown>>(statement, values)).rows;
+  }
+}
+
+const idsOf = (rows: readonly { readonly id: string }[]): ReadonlySet<string> => new Set(rows.map(({ id }) => id));

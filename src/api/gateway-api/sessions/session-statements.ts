@@ -1,0 +1,190 @@
+/** The statements of one report, which run in one transaction. `$1` is always the id of the gateway. */
+
+export const LOCK_GATEWAY = {
+  name: 'lock_gateway_run',
+  text: `select g.gateway_name, g.gateway_account, g.first_report::float8 as first_report, g.last_report::float8 as last_report,
+      g.whole_at is not null as is_whole
+    from gateway_runs g where g.id = $1 for update`,
+};
+
+/** $2 and $3: name and account of its token; $4: the report. */
+export const ADD_GATEWAY = {
+  name: 'add_gateway_run',
+  text: `insert into gateway_runs (id, gateway_name, gateway_account, first_report, last_report, heard_at)
+    values ($1, $2, $3, $4, $4, clock_timestamp()) on conflict (id) do nothing returning id`,
+};
+
+/** The runs and the open sessions of a token. $1 and $2: its name and account. */
+export const USE_OF_TOKEN = {
+  name: 'use_of_gateway_token',
+  text: `select (select count(*)::int from gateway_runs g
+        where g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as gateways,
+      (select count(*)::int from gateway_runs g join tunnel_sessions s on s.gateway_id = g.id
+        where g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as sessions`,
+};
+
+/** $2: the report; $3: whether it ends a whole state. */
+export const HEAR_GATEWAY = {
+  name: 'hear_gateway_run',
+  text: `update gateway_runs set heard_at = clock_timestamp(), last_report = greatest(last_report, $2),
+      whole_at = case when $3 then clock_timestamp() else whole_at end where id = $1`,
+};
+
+const RECORDSET = 'json_to_recordset($2::json)';
+/** A credential that was deleted meanwhile still has the event that created it. */
+const OWNER = `coalesce(
+  (select c.owner_id from ssh_credentials c where c.account_id = g.account_id and c.id = g.credential_id),
+  (select e.data::json ->> 'owner_id' from events e
+    where e.account_id = g.account_id and e.stream_id = g.credential_id and e.stream_version = 1))`;
+const AGO = `clock_timestamp() - g.ago_ms * interval '1 millisecond'`;
+
+/** $2: sessions; $3: the report; $4: name of the gateway. Returns those that count. */
+export const OPEN_SESSIONS = {
+  name: 'open_tunnel_sessions',
+  text: `with given as materialized (
+      select g.*, ${OWNER} as owner_id from ${RECORDSET} as g(id text, account_id text, credential_id text, fingerprint text,
+        source text, client text, ago_ms float8)),
+    refreshed as (
+      update tunnel_sessions s set reported = $3 from given g
+        where s.account_id = g.account_id and s.id = g.id and s.gateway_id = $1 returning s.account_id, s.id),
+    added as (
+      insert into tunnel_sessions (account_id, id, gateway_id, gateway_name, credential_id, owner_id, fingerprint, source, client,
+        started_at, reported)
+      select g.account_id, g.id, $1, $4, g.credential_id, g.owner_id, g.fingerprint, g.source, g.client, ${AGO}, $3
+        from given g where g.owner_id is not null order by g.account_id, g.id
+      on conflict (account_id, id) do nothing returning account_id, id, credential_id)
+    select account_id, id, null as credential_id from refreshed
+    union all select account_id, id, credential_id from added`,
+};
+
+/** $2: tunnels; $3: the report. Returns those that count. `session_id` is null if its session is not open. */
+export const OPEN_TUNNELS = {
+  name: 'open_tunnels',
+  text: `with given as materialized (
+      select g.*, ${OWNER} as owner_id, (select s.id from tunnel_sessions s
+          where s.account_id = g.account_id and s.id = g.session_id and s.gateway_id = $1) as open_session
+        from ${RECORDSET} as g(id text, account_id text, session_id text, credential_id text, targets jsonb, ago_ms float8)),
+    refreshed as (
+      update tunnels t set reported = $3 from given g
+        where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1 returning t.id),
+    added as (
+      insert into tunnels (account_id, id, session_id, gateway_id, credential_id, owner_id, targets, started_at, reported)
+      select g.account_id, g.id, g.session_id, $1, g.credential_id, g.owner_id, g.targets, ${AGO}, $3
+        from given g where g.owner_id is not null and g.open_session is not null order by g.account_id, g.id
+      on conflict (account_id, id) do nothing returning id)
+    select g.id, g.open_session is not null as is_session_open,
+      g.id in (select id from refreshed union all select id from added) as is_counted from given g`,
+};
+
+const countUse = (table: 'tunnel_sessions' | 'tunnels') => ({
+  name: `count_use_of_${table}`,
+  text: `update ${table} t set bytes_in = g.bytes_in, bytes_out = g.bytes_out, connections = g.connections
+    from ${RECORDSET} as g(id text, account_id text, bytes_in bigint, bytes_out bigint, connections bigint)
+    where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1 returning t.id`,
+});
+/** $2: what was used. Returns the ids that count. */
+export const USE_SESSIONS = countUse('tunnel_sessions');
+export const USE_TUNNELS = countUse('tunnels');
+
+const ENDED = `${RECORDSET} as g(id text, account_id text, record_id text, ago_ms float8, reason text, bytes_in bigint,
+  bytes_out bigint, connections bigint)`;
+const LAST_TRAFFIC = `coalesce(g.bytes_in, t.bytes_in) as last_in, coalesce(g.bytes_out, t.bytes_out) as last_out,
+  coalesce(g.connections, t.connections) as last_connections`;
+/** A clock that the service set back cannot end what has not begun. */
+const ENDED_AT = 'greatest(gone.ended_at, gone.started_at)';
+
+/** $2: ends. Returns the ids that count. */
+export const END_TUNNELS = {
+  name: 'end_tunnels',
+  text: `with gone as (
+      delete from tunnels t using ${ENDED}
+        where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1
+        returning t.*, g.record_id, g.reason, ${AGO} as ended_at, ${LAST_TRAFFIC})
+    insert into tunnel_records (account_id, id, tunnel_id, session_id, credential_id, owner_id, targets, started_at, ended_at,
+      reason, bytes_in, bytes_out, connections)
+    select account_id, record_id, id, session_id, credential_id, owner_id, targets, started_at, ${ENDED_AT}, reason, last_in,
+      last_out, last_connections from gone
+    returning tunnel_id as id`,
+};
+
+/** $2: ends. Returns the sessions that count. */
+export const END_SESSIONS = {
+  name: 'end_tunnel_sessions',
+  text: `with gone as (
+      delete from tunnel_sessions t using ${ENDED}
+        where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1
+        returning t.*, g.record_id, g.reason, ${AGO} as ended_at, ${LAST_TRAFFIC})
+    insert into tunnel_session_records (account_id, id, session_id, gateway_id, gateway_name, credential_id, owner_id, fingerprint,
+      source, client, started_at, ended_at, reason, bytes_in, bytes_out, connections)
+    select account_id, record_id, id, gateway_id, gateway_name, credential_id, owner_id, fingerprint, source, client,
+      started_at, ${ENDED_AT}, reason, last_in, last_out, last_connections from gone
+    returning account_id, session_id as id, credential_id`,
+};
+
+/** The open tunnels of sessions. $2: the sessions. */
+export const TUNNELS_OF_SESSIONS = {
+  name: 'tunnels_of_sessions',
+  text: `select t.account_id, t.id, t.session_id from ${RECORDSET} as g(id text, account_id text)
+    join tunnels t on t.account_id = g.account_id and t.session_id = g.id and t.gateway_id = $1`,
+};
+
+/** The next rows of a gateway that no report from $2 on has. */
+const unreported = (table: 'tunnel_sessions' | 'tunnels') => ({
+  name: `unreported_${table}`,
+  text: `select t.account_id, t.id from ${table} t where t.gateway_id = $1 and t.reported < $2
+    order by t.account_id, t.id limit $3`,
+});
+export const UNREPORTED_SESSIONS = unreported('tunnel_sessions');
+export const UNREPORTED_TUNNELS = unreported('tunnels');
+
+/** Sessions that are open again never ended: their gateway was only silent. $2: the sessions. */
+const forgetEnds = (table: 'tunnel_session_records' | 'tunnel_records') => ({
+  name: `forget_ends_in_${table}`,
+  text: `delete from ${table} r using json_to_recordset($1::json) as g(id text, account_id text)
+    where r.account_id = g.account_id and r.session_id = g.id and r.reason = 'gateway_lost'`,
+});
+export const FORGET_SESSION_ENDS = forgetEnds('tunnel_session_records');
+export const FORGET_TUNNEL_ENDS = forgetEnds('tunnel_records');
+
+/** $1: by how much the number of open sessions of each credential changes. In order, so that gateways do not deadlock. */
+export const COUNT_PRESENCE = {
+  name: 'count_credential_presence',
+  text: `insert into credential_presence as p (account_id, credential_id, sessions, last_seen_at)
+    select g.account_id, g.credential_id, g.change, clock_timestamp()
+      from json_to_recordset($1::json) as g(account_id text, credential_id text, change int)
+      order by g.account_id, g.credential_id
+    on conflict (account_id, credential_id)
+    do update set sessions = p.sessions + excluded.sessions, last_seen_at = excluded.last_seen_at`,
+};
+
+/** $2: connections to edges that ended; $3: name of the gateway. Returns the records that count. */
+export const RECORD_EDGE_CONNECTIONS = {
+  name: 'record_edge_connections',
+  text: `insert into edge_connection_records (account_id, id, edge_id, hostport, client, gateway_id, gateway_name, session_id,
+      tunnel_id, credential_id, started_at, ended_at, reason, bytes_in, bytes_out)
+    select g.account_id, g.record_id, g.edge_id, g.hostport, g.client, $1, $3, g.session_id, g.tunnel_id, g.credential_id,
+      ${AGO} - g.ms * interval '1 millisecond', ${AGO}, g.reason, g.bytes_in, g.bytes_out
+    from ${RECORDSET} as g(record_id text, account_id text, edge_id text, hostport text, client text, session_id text,
+      tunnel_id text, credential_id text, ago_ms float8, ms float8, reason text, bytes_in bigint, bytes_out bigint)
+    where exists (select from events e
+      where e.account_id = g.account_id and e.stream_id = g.edge_id and e.stream_version = 1)
+    returning id`,
+};
+
+/** What the event `e` of a stopped session says. */
+export const IS_RESTART = `coalesce((e.data::json ->> 'restart')::boolean, false)`;
+/** The name of who stopped it, or the id: a deleted user has no name. */
+export const STOPPED_BY = `coalesce((
+  select coalesce(nullif(p.name, ''), nullif(p.email, '')) from principals p
+  where p.account_id = e.account_id and p.id = event_actor(e.metadata)), event_actor(e.metadata))`;
+
+/** The sessions of the gateway that somebody stopped. */
+export const STOPPED_SESSIONS = {
+  name: 'stopped_sessions_of_gateway',
+  text: `select distinct on (s.account_id, s.id) s.id as session_id, ${IS_RESTART} as restart,
+      ${STOPPED_BY} as by
+    from tunnel_sessions s join events e on e.account_id = s.account_id and e.stream_id = s.id
+    where s.gateway_id = $1 order by s.account_id, s.id, e.stream_version desc`,
+};
+
+export const FORGET_GATEWAY = { name: 'forget_gateway_run', text: 'delete from gateway_runs where id = $1' };

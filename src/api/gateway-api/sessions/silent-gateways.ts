@@ -1,0 +1,100 @@
+import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { inTransaction, POOL, queryNamed, type Transaction, WRITE_LIMITS } from '../../../database/index.js';
+import { messageOf } from '../../../kernel/error-message.js';
+import { IdSource } from '../../../kernel/ids.js';
+import { PeriodicTask } from '../../instance/periodic-task.js';
+import { GatewayPolicy } from '../decisions/gateway-policy.js';
+import { plainEnd, type Row, SessionEnds } from './session-ends.js';
+import { FORGET_GATEWAY, UNREPORTED_SESSIONS, UNREPORTED_TUNNELS } from './session-statements.js';
+
+const LOOK_EVERY_MS = 1_000;
+/** Three heartbeats. */
+const MAX_SILENCE = "interval '15 seconds'";
+/** If nobody looked for this time, the service was away, and gateways could not report. */
+const MAX_PAUSE = "interval '5 seconds'";
+const ROWS_AT_ONCE = 1_000;
+
+const LOOK = {
+  name: 'look_for_silent_gateways',
+  text: `insert into gateway_watch as w (looked_at, watching_since) values (clock_timestamp(), clock_timestamp())
+    on conflict (is_only) do update set looked_at = excluded.looked_at,
+      watching_since = case when w.looked_at < excluded.looked_at - ${MAX_PAUSE} then excluded.looked_at else w.watching_since end`,
+};
+
+/** $1: how long gateways may take to come back after the service was away, in milliseconds. */
+const IS_SILENT = `g.heard_at < clock_timestamp() - ${MAX_SILENCE} and exists (select from gateway_watch w
+  where g.heard_at > w.watching_since or w.watching_since < clock_timestamp() - $1 * interval '1 millisecond')`;
+
+const SILENT = {
+  name: 'silent_gateways',
+  text: `select g.id from gateway_runs g where ${IS_SILENT} order by g.id limit 10`,
+};
+
+const LOCK_SILENT = {
+  name: 'lock_silent_gateway',
+  text: `select extract(epoch from clock_timestamp() - g.heard_at)::float8 * 1000 as silent_ms
+    from gateway_runs g where ${IS_SILENT} and g.id = $2 for update skip locked`,
+};
+
+/** Ends the sessions of gateways that no longer report. Silence counts only while the service was there to hear. */
+@Injectable()
+export class SilentGateways extends PeriodicTask implements OnModuleInit {
+  private readonly logger = new Logger('SshGateway');
+  private hasFailed = false;
+
+  constructor(
+    @Inject(POOL) private readonly pool: Pool,
+    private readonly ids: IdSource,
+    @Inject(GatewayPolicy) private readonly policy: Pick<GatewayPolicy, 'outageGraceMs'>,
+  ) {
+    super(LOOK_EVERY_MS);
+  }
+
+  onModuleInit(): void {
+    this.schedule(0);
+  }
+
+  protected async round(): Promise<void> {
+    await queryNamed(this.pool, LOOK, [], WRITE_LIMITS);
+    const { rows } = await queryNamed<{ id: string }>(this.pool, SILENT, [this.policy.outageGraceMs]);
+    for (const { id } of rows) while (!this.stopping.aborted && (await this.endPart(id)));
+    this.hasFailed = false;
+  }
+
+  /** A database that is away fails each round: the first one is told. */
+  protected failed(error: unknown): void {
+    if (!this.hasFailed) this.logger.warn(`silent gateways could not be looked for: ${messageOf(error)}`);
+    this.hasFailed = true;
+  }
+
+  /** Ends some sessions of a silent gateway, and forgets it after the last. False: nothing is left to do. */
+  private endPart(id: string): Promise<boolean> {
+    return inTransaction(this.pool, async (transaction) => {
+      const values = [this.policy.outageGraceMs, id];
+      const { rows } = await transaction.run<{ silent_ms: number }>(LOCK_SILENT, values);
+      const [silent] = rows;
+      if (silent === undefined) return false;
+      const ends = new SessionEnds(transaction, this.ids, id);
+      const endOf = (row: Row) => plainEnd(row, 'gateway_lost', silent.silent_ms);
+      const sessions = (await next(transaction, UNREPORTED_SESSIONS, id)).map(endOf);
+      await ends.endSessions(sessions);
+      await ends.writePresence();
+      if (sessions.length === ROWS_AT_ONCE) return true;
+      await ends.endTunnels((await next(transaction, UNREPORTED_TUNNELS, id)).map(endOf));
+      await transaction.run(FORGET_GATEWAY, [id]);
+      this.logger.warn(`gateway ${id} is silent: its sessions have ended as gateway_lost`);
+      return false;
+    });
+  }
+}
+
+/** The next open rows of a gateway. */
+async function next(
+  transaction: Transaction,
+  statement: typeof UNREPORTED_SESSIONS,
+  gatewayId: string,
+): Promise<readonly Row[]> {
+  const values = [gatewayId, Number.MAX_SAFE_INTEGER, ROWS_AT_ONCE];
+  return (await transaction.run<Row & Record<string, unknown>>(statement, values)).rows;
+}
