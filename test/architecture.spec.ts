@@ -71,6 +71,7 @@ const PURE = [
   'api/ip-policies/ip-policy.ts',
   'api/ip-policies/ip-policy-rule.ts',
   'api/tunnel-groups/tunnel-group.ts',
+  'api/tunnel-sessions/tunnel-session.ts',
   'api/tcp-edges/edge-modules.ts',
   'api/tcp-edges/hostport.ts',
   'api/tcp-edges/tcp-edge.ts',
@@ -103,6 +104,7 @@ const RESOURCES = [
   { folder: 'api/access/api-keys', one: 'api-key', many: 'api-keys' },
   { folder: 'api/access/accounts', one: 'user', many: 'users' },
   { folder: 'api/access/accounts', one: 'bot-user', many: 'bot-users' },
+  { folder: 'api/tunnel-sessions', one: 'tunnel-session', many: 'tunnel-sessions' },
 ] as const;
 
 const ROLES = ['handlers', 'read-model', 'resource', 'controller', 'module'];
@@ -156,6 +158,9 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/access/accounts/first-account.ts': 'The start makes the first account and its key, or finds them.',
   'api/access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
   'api/access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
+  'api/tunnel-sessions/open-sessions.ts': 'Gateways report what is open, and no event makes these rows.',
+  'api/tunnel-sessions/wanted-open.ts': 'The lists of sessions and of tunnels have the same filters.',
+  'api/tunnel-sessions/tunnels.controller.ts': 'The tunnels of sessions have routes of their own.',
   'api/access/accounts/removal-sweeper.ts': 'Every instance finishes the deletions that another one did not.',
 };
 

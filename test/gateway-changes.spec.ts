@@ -12,6 +12,7 @@ import { newPublicKey } from './support/keys.js';
 import { addManyCredentials } from './support/many-credentials.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
+import { newSession, ReportingGateway } from './support/session-reports.js';
 
 /** Two instances of the service on one database. What one of them writes, the streams of both tell. */
 let service: Service;
@@ -146,6 +147,23 @@ describe('a stream of changes tells, on every instance', () => {
     while (!idsOf(streams[0] as EventStream).includes(id) && Date.now() < rows[0].at + 3_000) await sleep(2);
     expect(Date.now()).toBeGreaterThanOrEqual(rows[0].at);
     await untilTold([id]);
+  });
+});
+
+describe('a session that somebody stops', () => {
+  it('is told to the gateways of its account by both instances, with who stopped it, and is no change of a credential', async () => {
+    const admin = await addAccount(service);
+    const credential = await newCredential(admin);
+    const session = newSession({ accountId: admin.accountId, id: credential.id });
+    await new ReportingGateway(service.gateway).send({ sessions: [session] });
+    forget();
+    expect((await admin.client.post(`/tunnel_sessions/${session.id}/restart`, undefined)).status).toBe(204);
+    await until(() => streams.every(({ messages }) => messages.length > 0));
+    for (const { messages } of streams) {
+      expect(messages).toMatchObject([
+        { event: 'stopped', data: { sessions: [{ session_id: session.id, restart: true, by: 'admin@example.test' }] } },
+      ]);
+    }
   });
 });
 

@@ -33,7 +33,7 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1795824000001: 'c918a5f3e63a8276',
+  EventLog1795824000001: '6e7c6465a200e051',
   Accounts1795824000002: 'e727ffd4b2fb9687',
   SshCredentials1795824000003: '23ab3ce21cbdd348',
   TcpEdges1795824000004: 'a10cd121a71e9b51',
@@ -42,7 +42,7 @@ const SCHEMA = {
   Claims1795824000007: '24cfb54e7db3b837',
   BindDecisions1795824000008: '2688d03fd76ff323',
   Transparency1795824000009: '3e5e1b13b4b89efd',
-  TunnelSessions1795824000010: 'bd5a531f7159c044',
+  TunnelSessions1795824000010: 'dbbbddfd76682c82',
   TunnelRecords1795824000011: '68f8f6facb456e37',
 };
 

@@ -7,8 +7,9 @@ export interface NamedStatement {
   readonly text: string;
 }
 
-/** A pool, or the one connection of a transaction. The transaction has its own time limit. */
+/** A pool, or the one connection of a transaction. */
 export type Connections = Pool | Transaction;
+/** The connection of a transaction, which has its own time limit. */
 export interface Transaction {
   readonly run: <R extends QueryResultRow>(
     statement: NamedStatement,

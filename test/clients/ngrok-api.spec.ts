@@ -2,7 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Ngrok } from '@ngrok/ngrok-api';
 import { newPublicKey } from '../support/keys.js';
 import { addUser } from '../support/principals.js';
-import { ADMIN_KEY, type Service, startService } from '../support/service.js';
+import { ADMIN_KEY, GATEWAY, type Service, startService } from '../support/service.js';
+import { newSession, newTunnel, ReportingGateway } from '../support/session-reports.js';
 import { type RecordedRequest, type RecordingProxy, startRecordingProxy } from './recording-proxy.js';
 
 /** The real npm client, unchanged, against the running service. The proxy between them only records the requests. */
@@ -11,7 +12,7 @@ let proxy: RecordingProxy;
 let ngrok: Ngrok;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startService(GATEWAY);
   proxy = await startRecordingProxy(service.app.url);
   ngrok = new Ngrok({ apiToken: ADMIN_KEY, baseUrl: proxy.url });
 });
@@ -142,6 +143,49 @@ describe('SSH credentials', () => {
     const bot = await ngrok.botUsers.create({ name: 'owner', active: true });
     const arg = { publicKey: newPublicKey(), acl: [], ownerId: bot.id };
     expect(await ngrok.sshCredentials.create(arg)).toMatchObject({ ownerId: bot.id });
+  });
+});
+
+describe('tunnel sessions and tunnels', () => {
+  it('are read, listed over several pages, and stopped', async () => {
+    const { id, ownerId } = await ngrok.sshCredentials.create({ publicKey: newPublicKey(), acl: [] });
+    const { rows } = await service.pool.query('select account_id as "accountId" from ssh_credentials where id = $1', [
+      id,
+    ]);
+    const sessions = Array.from({ length: 5 }, () => newSession({ accountId: rows[0].accountId, id }));
+    const tunnels = sessions.map((session) => newTunnel(session));
+    await new ReportingGateway(service.gateway).whole({ sessions, tunnels });
+    const [{ id: sessionId } = { id: '' }] = sessions;
+    const session = await ngrok.tunnelSessions.get(sessionId);
+    expect(session).toMatchObject({
+      id: sessionId,
+      ip: '203.0.113.9',
+      agentVersion: 'SSH-2.0-OpenSSH_9.2',
+      credential: { id, uri: `${proxy.url}/ssh_credentials/${id}` },
+      startedAt: CREATED_AT,
+      transport: 'ssh',
+      ownerId,
+    });
+    expect(await ngrok.tunnelSessions.list()).toContainEqual(session);
+    proxy.requests.length = 0;
+    expect((await ngrok.tunnelSessions.list(undefined, '2')).map((one) => one.id)).toEqual(
+      sessions
+        .map((one) => one.id)
+        .sort()
+        .reverse(),
+    );
+    expect(proxy.requests).toHaveLength(3);
+    const tunnel = await ngrok.tunnels.get(tunnels[0]?.id ?? '');
+    expect(tunnel).toMatchObject({ publicUrl: 'tcp://1.tcp.example.com:20000', tunnelSession: { id: sessionId } });
+    expect(await ngrok.tunnels.list()).toContainEqual(tunnel);
+
+    // The client sends the bare id as the body, and cannot read an empty answer: see expectDeleted.
+    for (const act of ['restart', 'stop'] as const) {
+      await expect(ngrok.tunnelSessions[act](sessionId)).rejects.toMatchObject({ name: 'SyntaxError' });
+      expect(lastRequest()).toMatchObject({ path: `/tunnel_sessions/${sessionId}/${act}`, body: sessionId });
+    }
+    const stops = (await service.admin.get('/events?type=tunnel_session_stopped.v1')).body.events;
+    expect(stops).toMatchObject([{ subject: sessionId }, { subject: sessionId }]);
   });
 });
 

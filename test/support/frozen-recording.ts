@@ -5,7 +5,7 @@ import { FROZEN, frozenLogs, frozenRows, typesWithout } from './frozen-logs.js';
 import { newPublicKey } from './keys.js';
 import { addUser } from './principals.js';
 import { runCli } from './process.js';
-import { changesNothing, prepareSample, RESOURCE_SAMPLES, sealed, type Walk } from './route-samples.js';
+import { changesNothing, prepareSample, SAMPLES, sealed, type Walk } from './route-samples.js';
 import { GATEWAY, type Service, startCopy, startService } from './service.js';
 
 /** The URL of the service in answers. The test starts the service with it too. */
@@ -40,7 +40,7 @@ const ndjson = (values: readonly unknown[]): string => values.map((value) => `${
 /** Calls each route that changes something, and then makes the events that no sample makes. */
 async function changeEverything(walk: Walk, strict: Service): Promise<void> {
   const { service, admin } = walk;
-  for (const route of Object.keys(RESOURCE_SAMPLES).filter((one) => !changesNothing(one))) {
+  for (const route of Object.keys(SAMPLES).filter((one) => !changesNothing(one))) {
     const { call } = await prepareSample(walk, route);
     done(await call(admin.client));
   }

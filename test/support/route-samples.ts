@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EdgePorts } from '../../src/api/gateway-api/edges/edge-ports.js';
 import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
-import type { Answer, ApiClient } from './api-client.js';
+import { type Answer, ApiClient } from './api-client.js';
 import { newPublicKey } from './keys.js';
 import type { TestPrincipal } from './principals.js';
 import type { Service } from './service.js';
+import { newSession, newTunnel, ReportingGateway } from './session-reports.js';
 
 /** The service under test, and an admin of it. */
 export interface Walk {
@@ -15,6 +16,8 @@ export interface Walk {
 interface Sample {
   /** A call of this route that succeeds: what to create first for the path's `:id`, and the body. */
   readonly on?: keyof typeof MAKERS;
+  /** What else to make for the path's `:id`: it returns the id. */
+  readonly made?: (walk: Walk) => Promise<string>;
   readonly body?: (walk: Walk) => object | Promise<object>;
   readonly query?: (walk: Walk) => Promise<Record<string, string>>;
   /** What stands for the path's `*`. */
@@ -118,6 +121,8 @@ async function hostWithPorts(walk: Walk): Promise<string> {
   return host;
 }
 
+const NOBODY = new ApiClient('http://127.0.0.1', '');
+
 const GATEWAY_SAMPLES: Record<string, Sample> = {
   'POST /ssh_gateway/identify': { body: fingerprint },
   'POST /ssh_gateway/authorize': {
@@ -131,8 +136,28 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   'POST /ssh_gateway/edges': { body: async (walk) => ({ hostports: [await listed(walk)] }) },
   'GET /ssh_gateway/edges/ports': { query: async (walk) => ({ host: await hostWithPorts(walk) }) },
   'GET /ssh_gateway/edges/changes': {},
+  'POST /ssh_gateway/sessions': { body: () => ({ gateway_id: new ReportingGateway(NOBODY).id, report: 1 }) },
   'GET /ssh_gateway/metrics': {},
   'GET /ssh_gateway/changes': {},
+};
+
+/** An open session of a new credential, and its tunnel. */
+async function openSession(walk: Walk): Promise<{ readonly session: string; readonly tunnel: string }> {
+  const { id } = await uploaded(walk);
+  const session = newSession({ accountId: walk.admin.accountId, id });
+  const tunnel = newTunnel(session);
+  await new ReportingGateway(walk.service.gateway).whole({ sessions: [session], tunnels: [tunnel] });
+  return { session: session.id, tunnel: tunnel.id };
+}
+const sessionId = async (walk: Walk): Promise<string> => (await openSession(walk)).session;
+
+const SESSION_SAMPLES: Record<string, Sample> = {
+  'GET /tunnel_sessions': {},
+  'GET /tunnel_sessions/:id': { made: sessionId },
+  'POST /tunnel_sessions/:id/stop': { made: sessionId },
+  'POST /tunnel_sessions/:id/restart': { made: sessionId },
+  'GET /tunnels': {},
+  'GET /tunnels/:id': { made: async (walk) => (await openSession(walk)).tunnel },
 };
 
 const target = () => ({ target: { domain: 'a.example' } });
@@ -197,6 +222,7 @@ export const SAMPLES: Record<string, Sample> = {
   'GET /bind_decisions': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
   ...asSamples(RESOURCE_SAMPLES),
+  ...SESSION_SAMPLES,
   ...CHECK_SAMPLES,
   'GET /events': {},
   ...EVIDENCE_SAMPLES,
@@ -208,11 +234,13 @@ export async function prepareSample(
   route: string,
 ): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
   const { admin } = walk;
-  const { on, body, before, query, rest = '' } = SAMPLES[route] ?? {};
+  const { on, made: make, body, before, query, rest = '' } = SAMPLES[route] ?? {};
   const [method = '', pattern = ''] = route.split(' ');
-  const made = on === undefined ? undefined : (await admin.client.post(`/${on}`, await MAKERS[on](admin.client))).body;
+  const created =
+    on === undefined ? undefined : (await admin.client.post(`/${on}`, await MAKERS[on](admin.client))).body;
+  const id = (await make?.(walk)) ?? created?.id;
   const parameters = new URLSearchParams(await query?.(walk)).toString();
-  const path = pattern.replace(':id', made?.id).replace('*', rest) + (parameters === '' ? '' : `?${parameters}`);
+  const path = pattern.replace(':id', id).replace('*', rest) + (parameters === '' ? '' : `?${parameters}`);
   if (before !== undefined) await admin.client.json(before.method, path, before.body());
   const sent = body === undefined ? undefined : JSON.stringify(await body(walk));
   const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };

@@ -76,15 +76,15 @@ export const OPEN_TUNNELS = {
       g.id in (select id from refreshed union all select id from added) as is_counted from given g`,
 };
 
-const countUse = (table: 'tunnel_sessions' | 'tunnels') => ({
-  name: `count_use_of_${table}`,
+const countUse = (name: string, table: 'tunnel_sessions' | 'tunnels') => ({
+  name,
   text: `update ${table} t set bytes_in = g.bytes_in, bytes_out = g.bytes_out, connections = g.connections
     from ${RECORDSET} as g(id text, account_id text, bytes_in bigint, bytes_out bigint, connections bigint)
     where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1 returning t.id`,
 });
 /** $2: what was used. Returns the ids that count. */
-export const USE_SESSIONS = countUse('tunnel_sessions');
-export const USE_TUNNELS = countUse('tunnels');
+export const USE_SESSIONS = countUse('count_use_of_sessions', 'tunnel_sessions');
+export const USE_TUNNELS = countUse('count_use_of_tunnels', 'tunnels');
 
 const ENDED = `${RECORDSET} as g(id text, account_id text, record_id text, ago_ms float8, reason text, bytes_in bigint,
   bytes_out bigint, connections bigint)`;
@@ -129,22 +129,22 @@ export const TUNNELS_OF_SESSIONS = {
 };
 
 /** The next rows of a gateway that no report from $2 on has. */
-const unreported = (table: 'tunnel_sessions' | 'tunnels') => ({
-  name: `unreported_${table}`,
+const unreported = (name: string, table: 'tunnel_sessions' | 'tunnels') => ({
+  name,
   text: `select t.account_id, t.id from ${table} t where t.gateway_id = $1 and t.reported < $2
     order by t.account_id, t.id limit $3`,
 });
-export const UNREPORTED_SESSIONS = unreported('tunnel_sessions');
-export const UNREPORTED_TUNNELS = unreported('tunnels');
+export const UNREPORTED_SESSIONS = unreported('unreported_sessions', 'tunnel_sessions');
+export const UNREPORTED_TUNNELS = unreported('unreported_tunnels', 'tunnels');
 
 /** Sessions that are open again never ended: their gateway was only silent. $2: the sessions. */
-const forgetEnds = (table: 'tunnel_session_records' | 'tunnel_records') => ({
-  name: `forget_ends_in_${table}`,
+const forgetEnds = (name: string, table: 'tunnel_session_records' | 'tunnel_records') => ({
+  name,
   text: `delete from ${table} r using json_to_recordset($1::json) as g(id text, account_id text)
     where r.account_id = g.account_id and r.session_id = g.id and r.reason = 'gateway_lost'`,
 });
-export const FORGET_SESSION_ENDS = forgetEnds('tunnel_session_records');
-export const FORGET_TUNNEL_ENDS = forgetEnds('tunnel_records');
+export const FORGET_SESSION_ENDS = forgetEnds('forget_ends_of_sessions', 'tunnel_session_records');
+export const FORGET_TUNNEL_ENDS = forgetEnds('forget_ends_of_tunnels', 'tunnel_records');
 
 /** $1: by how much the number of open sessions of each credential changes. In order, so that gateways do not deadlock. */
 export const COUNT_PRESENCE = {

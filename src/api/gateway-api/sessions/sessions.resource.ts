@@ -29,6 +29,7 @@ const list = (description: string, schema: object) => ({
   description: `${description} At most ${MAX_ITEMS}.`,
   maxItems: MAX_ITEMS,
   items: schema,
+  example: [],
 });
 
 const SESSION = items(
