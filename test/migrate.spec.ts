@@ -42,7 +42,7 @@ const SCHEMA = {
   Claims1795824000007: '24cfb54e7db3b837',
   BindDecisions1795824000008: '2688d03fd76ff323',
   Transparency1795824000009: '3e5e1b13b4b89efd',
-  TunnelSessions1795824000010: 'dbbbddfd76682c82',
+  TunnelSessions1795824000010: '97cceda0b3044dd1',
   TunnelRecords1795824000011: '68f8f6facb456e37',
 };
 

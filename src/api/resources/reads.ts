@@ -18,16 +18,22 @@ export class Found<State> extends Answer {
   constructor(
     private readonly resource: ResourceDescriptor<State>,
     readonly entity: Entity<State>,
+    /** Fields of the answer that no event says. */
+    private readonly live?: (baseUrl: string) => object,
   ) {
     super();
   }
 
   get headers() {
-    return { etag: etagOf(this.entity) };
+    return { etag: etagOf(this.entity, this.live?.('')) };
   }
 
   render(baseUrl: string): object {
-    return this.resource.toResource(this.entity, baseUrl);
+    return { ...this.resource.toResource(this.entity, baseUrl), ...this.live?.(baseUrl) };
+  }
+
+  with(live: (baseUrl: string) => object): Found<State> {
+    return new Found(this.resource, this.entity, live);
   }
 }
 
@@ -110,7 +116,7 @@ export class Reads {
   }
 }
 
-const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== undefined;
+export const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== undefined;
 
 const findAt = async <State extends object>(
   connections: Connections,
