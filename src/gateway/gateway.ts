@@ -15,6 +15,7 @@ import { LiveRights } from './rights/live-rights.js';
 import { ServiceState } from './rights/service-state.js';
 import { routesOf, ServiceClient } from './service-client.js';
 import { SshServer } from './ssh/ssh-server.js';
+import { HeldAddresses } from './ssh/take-over.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
 const OVERLAP =
@@ -39,11 +40,12 @@ export class Gateway {
     const metrics = new GatewayMetrics(tunnels, buffers, serviceState);
     const failures = new Failures(log, metrics);
     const ports = new Ports(settings);
+    const addresses = new HeldAddresses(settings.takeOver);
     const refusals = new RateLimitedLog(log, 'refused binds');
     const lines = new GatewayLines(log);
     const context: GatewayContext = {
       ...{ settings, log, lines, refusals, failures, buffers, tunnels },
-      ...{ metrics, service, serviceState, rights, ports },
+      ...{ metrics, service, serviceState, rights, ports, addresses },
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.serviceState = serviceState;

@@ -30,6 +30,9 @@ export interface Login {
   readonly output: () => string;
   /** Makes ssh silent, as if its machine were gone. */
   readonly freeze: () => void;
+  readonly thaw: () => void;
+  /** Ends ssh without a word. */
+  readonly kill: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -101,7 +104,8 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
     child.kill('SIGCONT');
     await ended;
   });
-  return { isOpen, output: () => output, freeze: () => void child.kill('SIGSTOP'), close };
+  const signal = (name: NodeJS.Signals) => (): void => void child.kill(name);
+  return { isOpen, output: () => output, freeze: signal('SIGSTOP'), thaw: signal('SIGCONT'), kill: signal('SIGKILL'), close };
 }
 
 /** Runs ssh with other options, and optionally a command, until it ends. */

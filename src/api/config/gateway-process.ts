@@ -113,6 +113,14 @@ export const GATEWAY = {
     fallback: 15_000,
     parse: integer(100, MAX_MS),
   },
+  takeOver: {
+    name: 'GATEWAY_TAKE_OVER',
+    about:
+      'Who gets an address that an older connection of the same credential holds. `dead`: the newer one, if the older gives no sign of life. `always`: the newer one.',
+    example: 'dead',
+    fallback: 'dead',
+    parse: oneOf(['dead', 'always'] as const),
+  },
   idleMs: {
     name: 'GATEWAY_IDLE_MS',
     about:

@@ -57,7 +57,7 @@ export class ClientConnection implements ClientService, BufferHolder {
     const attempt = (act: () => void): void => connection.transport.attempt(act);
     this.binds = new ClientBinds(
       context,
-      { identity, source, attempt, record },
+      { identity, source, attempt, record, signs: connection.signs, giveWay: () => this.giveWay() },
       this.usage,
       channels,
       this.terminal,
@@ -144,6 +144,12 @@ export class ClientConnection implements ClientService, BufferHolder {
     transport.pause('rate');
     clearTimeout(this.rateTimer);
     this.rateTimer = setTimeout(() => transport.resume('rate'), ms).unref();
+  }
+
+  private giveWay(): void {
+    this.terminal.say('closed: a newer connection of the credential took its address over');
+    this.endSoon('taken_over');
+    this.binds.close();
   }
 
   private endIfIdle(): void {

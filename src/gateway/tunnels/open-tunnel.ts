@@ -1,3 +1,4 @@
+import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 
 /** An address and a port. */
@@ -19,6 +20,8 @@ export interface OpenTunnel {
   readonly accountId: string;
   readonly credentialId: string;
   readonly target: TunnelTarget;
+  /** Of its client. */
+  readonly signs: Pick<SignsOfLife, 'isAlive' | 'isSilent'>;
   /**
    * Opens a channel to the client for a connection from `source`. Each side can end alone, as on a TCP connection, and
    * a slow side stops the other one. Rejects with a sentence if the client refuses, is gone, or has too many channels.
