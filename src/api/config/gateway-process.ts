@@ -116,7 +116,7 @@ export const GATEWAY = {
   takeOver: {
     name: 'GATEWAY_TAKE_OVER',
     about:
-      'Who gets an address that an older connection of the same credential holds. `dead`: the newer one, if the older gives no sign of life. `always`: the newer one.',
+      "When a newer connection of a credential gets an older one's address. `dead`: if that gives no sign of life. `always`: at once.",
     example: 'dead',
     fallback: 'dead',
     parse: oneOf(['dead', 'always'] as const),
