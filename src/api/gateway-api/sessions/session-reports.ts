@@ -36,7 +36,7 @@ export const IGNORED = [
   'too_many_sessions',
 ] as const;
 
-export interface Ignored {
+interface Ignored {
   readonly id: string;
   readonly reason: (typeof IGNORED)[number];
 }
