@@ -37,8 +37,8 @@ const WITHOUT_ACCOUNT = {
     'next_log',
     'take_pending_removal',
     'write_bind_decisions',
-    'accounts_with_old_decisions',
     'accounts_with_usage',
+    'accounts_with_presence',
   ],
   'for a gateway, which may serve all accounts: what it reports, and what is left when it is silent': [
     ...['lock_gateway_run', 'add_gateway_run', 'hear_gateway_run', 'forget_gateway_run', 'use_of_gateway_token'],

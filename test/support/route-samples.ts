@@ -220,6 +220,8 @@ const asSamples = (samples: Record<string, ResourceSample>): Record<string, Samp
 export const SAMPLES: Record<string, Sample> = {
   ...GATEWAY_SAMPLES,
   'GET /bind_decisions': {},
+  'GET /tunnel_session_records': {},
+  'GET /edge_connection_records': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
   ...asSamples(RESOURCE_SAMPLES),
   ...SESSION_SAMPLES,

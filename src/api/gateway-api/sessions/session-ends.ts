@@ -1,5 +1,5 @@
 import type { Transaction } from '../../../database/index.js';
-import type { IdPrefix, IdSource } from '../../../kernel/ids.js';
+import { type IdPrefix, idAt } from '../../../kernel/ids.js';
 import type { ReportedEdgeConnection, ReportedEnd } from './session-report.js';
 import {
   COUNT_PRESENCE,
@@ -30,7 +30,6 @@ export class SessionEnds {
 
   constructor(
     private readonly transaction: Transaction,
-    private readonly ids: IdSource,
     private readonly gatewayId: string,
   ) {}
 
@@ -64,7 +63,7 @@ export class SessionEnds {
     gatewayName: string | undefined,
   ): Promise<readonly boolean[]> {
     if (ends.length === 0) return [];
-    const rows = ends.map((end) => ({ ...end, record_id: this.recordId('ec', end.ago_ms) }));
+    const rows = ends.map((end) => ({ ...end, record_id: recordId('ec', end.ago_ms) }));
     const values = [this.gatewayId, JSON.stringify(rows), gatewayName ?? null];
     const counted = await this.transaction.run<{ id: string }>(RECORD_EDGE_CONNECTIONS, values);
     const ids = new Set(counted.rows.map(({ id }) => id));
@@ -88,11 +87,10 @@ export class SessionEnds {
   }
 
   private values(prefix: IdPrefix, ends: readonly ReportedEnd[]): readonly unknown[] {
-    const rows = ends.map((end) => ({ ...end, record_id: this.recordId(prefix, end.ago_ms) }));
+    const rows = ends.map((end) => ({ ...end, record_id: recordId(prefix, end.ago_ms) }));
     return [this.gatewayId, JSON.stringify(rows)];
   }
-
-  private recordId(prefix: IdPrefix, agoMs: number): string {
-    return this.ids.next(prefix, new Date(this.ids.now().getTime() - agoMs));
-  }
 }
+
+/** Records have the time of the end in their ids, by which they are listed and kept. */
+const recordId = (prefix: IdPrefix, agoMs: number): string => idAt(prefix, new Date(Date.now() - agoMs));

@@ -36,7 +36,8 @@ const OWNER = `coalesce(
   (select c.owner_id from ssh_credentials c where c.account_id = g.account_id and c.id = g.credential_id),
   (select e.data::json ->> 'owner_id' from events e
     where e.account_id = g.account_id and e.stream_id = g.credential_id and e.stream_version = 1))`;
-const AGO = `clock_timestamp() - g.ago_ms * interval '1 millisecond'`;
+/** All statements of a report have one time. */
+const AGO = `now() - g.ago_ms * interval '1 millisecond'`;
 
 /** $2: sessions; $3: the report; $4: name of the gateway. Returns those that count. */
 export const OPEN_SESSIONS = {
