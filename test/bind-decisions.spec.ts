@@ -184,7 +184,7 @@ describe('when a credential was last used', () => {
     const credential = await credentialOf();
     const member = await addUser(service, 'member', tenant.client);
     const path = `/ssh_credentials/${credential.id}/usage`;
-    expect((await member.client.get(path)).body).toEqual({ id: credential.id, last_used_at: null });
+    expect((await member.client.get(path)).body).toMatchObject({ id: credential.id, last_used_at: null });
     const other = await addAccount(service);
     await expectRefusal(() => other.client.get(path), 404, 'ERR_TAS_404');
     await tenant.client.delete(`/ssh_credentials/${credential.id}`);

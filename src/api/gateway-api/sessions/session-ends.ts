@@ -15,7 +15,8 @@ export interface Row {
   readonly id: string;
 }
 
-type SessionOfCredential = Row & { readonly credential_id: string };
+/** A session that opened or ended, and when. */
+export type SessionOfCredential = Row & { readonly credential_id: string; readonly seen_at: Date };
 
 /** An end of which nothing is known but when and why. */
 export const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number): ReportedEnd => ({
@@ -26,7 +27,7 @@ export const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number
 /** Ends sessions and tunnels of one gateway in a transaction: each open row becomes a record. */
 export class SessionEnds {
   /** By how much the open sessions of credentials change, by account and credential. */
-  private readonly presence = new Map<string, SessionOfCredential & { change: number }>();
+  private readonly presence = new Map<string, SessionOfCredential & { readonly change: number }>();
 
   constructor(
     private readonly transaction: Transaction,
@@ -74,9 +75,9 @@ export class SessionEnds {
   count(sessions: readonly SessionOfCredential[], by: 1 | -1): void {
     for (const session of sessions) {
       const key = `${session.account_id} ${session.credential_id}`;
-      const counted = this.presence.get(key) ?? { ...session, change: 0 };
-      counted.change += by;
-      this.presence.set(key, counted);
+      const { change, seen_at: seenAt } = this.presence.get(key) ?? { ...session, change: 0 };
+      const seen_at = new Date(Math.max(session.seen_at.getTime(), seenAt.getTime()));
+      this.presence.set(key, { ...session, seen_at, change: change + by });
     }
   }
 

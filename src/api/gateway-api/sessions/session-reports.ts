@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { inTransaction, type NamedStatement, onlyRow, POOL, type Transaction } from '../../../database/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
-import { plainEnd, type Row, SessionEnds } from './session-ends.js';
+import { plainEnd, type Row, SessionEnds, type SessionOfCredential } from './session-ends.js';
 import type { ReportedEnd, ReportedSession, SessionReport } from './session-report.js';
 import {
   ADD_GATEWAY,
@@ -166,13 +166,12 @@ class CountedReport {
     const sessions = await this.withinLimit(this.past(this.report.sessions));
     if (sessions.length === 0) return;
     const { number } = this.report;
-    const rows = await this.run<Row & { readonly credential_id: string | null }>(OPEN_SESSIONS, sessions, [
-      number,
-      this.gateway.name ?? null,
-    ]);
-    const opened = rows.flatMap(({ credential_id, ...row }) =>
-      credential_id === null ? [] : [{ ...row, credential_id }],
+    const rows = await this.run<SessionOfCredential | (Row & { readonly credential_id: null })>(
+      OPEN_SESSIONS,
+      sessions,
+      [number, this.gateway.name ?? null],
     );
+    const opened = rows.filter((row): row is SessionOfCredential => row.credential_id !== null);
     this.ends.count(opened, 1);
     if (mayBeOpenAgain && opened.length > 0) {
       const values = [JSON.stringify(opened)];
