@@ -52,6 +52,8 @@ export class ModelService {
   /** Whatever breaks the contract. */
   readonly faults: string[] = [];
   readonly stopped = new Set<string>();
+  /** When the gateway was forgotten the last time. */
+  forgottenAt = 0;
   private first: number | undefined;
   private last = 0;
   private isWhole = false;
@@ -102,7 +104,7 @@ export class ModelService {
 
   private forget(): void {
     for (const id of this.open.keys()) this.end({ id, reason: 'gateway_lost', bytes_in: null, connections: null });
-    [this.first, this.isWhole] = [undefined, false];
+    [this.first, this.isWhole, this.forgottenAt] = [undefined, false, this.now()];
   }
 
   private count(body: Body): ReportAnswer['ignored'] {

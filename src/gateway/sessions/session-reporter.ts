@@ -11,23 +11,27 @@ import type { OpenSessions, Stop } from './open-sessions.js';
 import { bodyOf, type Report, type ReportAnswer } from './report.js';
 import { Reports } from './reports.js';
 
-/** A report waits this long after something happened, so that it tells what happens at the same time too. */
-const LINGER_MS = 200;
-/** The service expects a report every 5 s. */
-const HEARTBEAT_MS = 4_000;
-const PAUSES_MS = [200, 400, 800, 1_600];
-/** Counters that had no room wait longer: clients with much traffic always have new ones. */
-const COUNTERS_MS = 1_000;
-/** The pause after an answer that will hardly change soon. */
-const SLOW_MS = 10_000;
-const MAX_LAST_REPORTS_MS = 2_000;
+/** How long the reporter waits. */
+const PAUSES = {
+  at_once: 0,
+  /** After something happened, so that a report tells what happens at the same time too. */
+  soon: 200,
+  /** Counters that had no room: clients with much traffic always have new ones. */
+  counters: 1_000,
+  /** The service expects a report every 5 s. */
+  heartbeat: 4_000,
+  failed: [200, 400, 800, 1_600] as readonly number[],
+  /** After an answer that will hardly be another one soon. */
+  refused: 10_000,
+  /** For the last reports of a gateway that stops. */
+  stopping: 2_000,
+};
 /** The statuses for a report that the service will never take. */
 const REFUSALS: readonly number[] = [400, 403, 413];
 
 const EARLIER_VERSION =
   'the service has no /ssh_gateway/sessions: it is an earlier version, and the gateway goes on without reports';
 
-const PAUSE_MS = { at_once: 0, soon: LINGER_MS, counters: COUNTERS_MS, heartbeat: HEARTBEAT_MS } as const;
 const SUBJECT = { name: 'reports' };
 
 interface Told {
@@ -53,10 +57,11 @@ export class SessionReporter implements GatewayPart {
     private readonly told: Told,
     private readonly sessions: OpenSessions,
     private readonly gatewayId: string,
+    private readonly pausesMs = PAUSES,
   ) {
     this.reports = new Reports(sessions);
     this.lines = new RateLimitedLog(told.log, 'reports about sessions');
-    sessions.onNews = () => this.dueIn(LINGER_MS);
+    sessions.onNews = () => this.dueIn(pausesMs.soon);
   }
 
   /** The first report follows when the stream of changes is followed. */
@@ -71,7 +76,7 @@ export class SessionReporter implements GatewayPart {
     await nextTurn();
     this.sessions.endAll('gateway_stopped');
     const { signal } = this.stopping;
-    await Promise.race([this.sendAll(), sleep(MAX_LAST_REPORTS_MS, undefined, { signal })]);
+    await Promise.race([this.sendAll(), sleep(this.pausesMs.stopping, undefined, { signal })]);
     this.stopping.abort();
   }
 
@@ -79,7 +84,7 @@ export class SessionReporter implements GatewayPart {
   followed(): void {
     this.hasBegun = true;
     this.reports.followed();
-    this.dueIn(LINGER_MS);
+    this.dueIn(this.pausesMs.soon);
   }
 
   /** Ends the sessions that somebody stopped. Others may be open at other gateways. */
@@ -97,7 +102,7 @@ export class SessionReporter implements GatewayPart {
       this.dueAt = Number.POSITIVE_INFINITY;
       this.sending = this.send().finally(() => {
         this.sending = undefined;
-        this.dueIn(PAUSE_MS[this.reports.due]);
+        this.dueIn(this.pausesMs[this.reports.due]);
       });
     }, ms).unref();
   }
@@ -116,10 +121,12 @@ export class SessionReporter implements GatewayPart {
       sentAt = this.sessions.now();
       return this.ask(report);
     };
+    const { failed: pausesMs, refused: refusedMs } = this.pausesMs;
+    const minPauseMs = (error: unknown): number => ((statusOf(error) ?? 500) < 500 ? refusedMs : 0);
     const failed = (error: unknown): void => this.failed(error);
     const isTransient = (error: unknown): boolean => !isRefusal(error, report);
     try {
-      const answer = await retry(attempt, { pausesMs: PAUSES_MS, minPauseMs, isTransient, signal, failed });
+      const answer = await retry(attempt, { pausesMs, minPauseMs, isTransient, signal, failed });
       this.succeeded();
       this.stopped(this.reports.answered(answer, sentAt));
     } catch (error) {
@@ -170,5 +177,3 @@ const statusOf = (error: unknown): number | undefined =>
 /** That an empty report is refused does not depend on what it says. */
 const isRefusal = (error: unknown, { items }: Report): boolean =>
   items.length > 0 && REFUSALS.includes(statusOf(error) ?? 0);
-
-const minPauseMs = (error: unknown): number => ((statusOf(error) ?? 500) < 500 ? SLOW_MS : 0);
