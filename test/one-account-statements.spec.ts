@@ -30,6 +30,7 @@ const WITHOUT_ACCOUNT = {
   'for the streams of all gateways, and for all who follow a log': [
     'credential_changes',
     'edge_changes',
+    'session_changes',
     'log_sizes_of_accounts',
   ],
   'rounds of the service: the sealer, removals of what deleted owners had, the record of decisions and its purge': [

@@ -117,7 +117,9 @@ describe('GET /edge_connection_records', () => {
       ...{ ago_ms: 0, ms: 2_000, bytes_in: 5, bytes_out: 6, reason: 'closed', ...more },
     });
     const through = { session_id: session.id, credential_id: credential.id };
-    await gateway.send({ edge_connections: [connection(edges[0], { ...through, ago_ms: 1_000 }), connection(edges[1])] });
+    await gateway.send({
+      edge_connections: [connection(edges[0], { ...through, ago_ms: 1_000 }), connection(edges[1])],
+    });
     const all = (await list('/edge_connection_records')).edge_connection_records;
     expect(all).toMatchObject([
       { edge_id: edges[1], credential_id: null },

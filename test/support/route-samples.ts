@@ -153,6 +153,7 @@ const sessionId = async (walk: Walk): Promise<string> => (await openSession(walk
 
 const SESSION_SAMPLES: Record<string, Sample> = {
   'GET /tunnel_sessions': {},
+  'GET /tunnel_sessions/changes': {},
   'GET /tunnel_sessions/:id': { made: sessionId },
   'POST /tunnel_sessions/:id/stop': { made: sessionId },
   'POST /tunnel_sessions/:id/restart': { made: sessionId },
