@@ -160,6 +160,8 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
   'api/tunnel-groups/open-tunnels.ts': 'Gateways report which tunnels a group has, and no event says it.',
   'api/tunnel-sessions/open-sessions.ts': 'Gateways report what is open, and no event makes these rows.',
+  'api/tunnel-sessions/session-changes.ts': 'Finds what opened and ended, for streams of news.',
+  'api/tunnel-sessions/session-changes.controller.ts': 'The stream of news.',
   'api/tunnel-sessions/wanted-open.ts': 'The lists of sessions and of tunnels have the same filters.',
   'api/tunnel-sessions/tunnels.controller.ts': 'The tunnels of sessions have routes of their own.',
   'api/access/accounts/removal-sweeper.ts': 'Every instance finishes the deletions that another one did not.',

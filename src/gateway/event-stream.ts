@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 
 /** An event that the gateway knows. It ignores other events, which a later version of the service may send. */
 export interface ServiceEvent {
-  readonly name: 'ready' | 'changed';
-  /** What has changed. */
+  readonly name: 'ready' | 'changed' | 'stopped';
+  /** What has changed, or which sessions were stopped. */
   readonly data: unknown;
 }
 
@@ -45,6 +45,8 @@ function readBlock(block: string): Block {
   const [id, name] = [textOf('id'), textOf('event')];
   const read = { id: id === undefined ? undefined : Number(id), isEvent: name !== undefined };
   if (name === 'ready') return { ...read, event: { name, data: undefined } };
-  if (name === 'changed') return { ...read, event: { name, data: JSON.parse(textOf('data') ?? 'null') } };
+  if (name === 'changed' || name === 'stopped') {
+    return { ...read, event: { name, data: JSON.parse(textOf('data') ?? 'null') } };
+  }
   return { ...read, event: undefined };
 }

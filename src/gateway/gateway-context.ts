@@ -9,6 +9,7 @@ import type { RateLimitedLog } from './rate-limited-log.js';
 import type { LiveRights } from './rights/live-rights.js';
 import type { ServiceState } from './rights/service-state.js';
 import type { ServiceClient } from './service-client.js';
+import type { OpenSessions } from './sessions/open-sessions.js';
 import type { HeldAddresses } from './ssh/take-over.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
@@ -18,6 +19,8 @@ export interface GatewayContext {
   readonly service: ServiceClient;
   readonly rights: LiveRights;
   readonly tunnels: OpenTunnels;
+  /** What the service is told about. */
+  readonly sessions: OpenSessions;
   readonly addresses: HeldAddresses;
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;

@@ -31,6 +31,12 @@ export class GatewayMetrics {
   readonly servedPorts = this.gauge('served_hostports', 'Hostports of edges at which the gateway listens.');
   readonly openEdgeConnections = this.gauge('edge_connections', 'Open connections to edges.');
 
+  readonly reportFailures = new Counter({
+    name: 'tunnel_gateway_report_failures_total',
+    help: 'Reports about sessions that the service did not take.',
+    registers: [this.registry],
+  });
+
   /** `reason`: why the gateway ended it; `internal` is a fault of the gateway. */
   readonly endedConnections = this.counter('ended_connections_total', 'Connections that the gateway ended.', 'reason');
   /** `reason`: `rate` of its source, or `full`: another stranger took its place. */

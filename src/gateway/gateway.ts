@@ -1,3 +1,4 @@
+import { IdSource } from '../kernel/ids.js';
 import { BufferBudget } from './buffer-budget.js';
 import { EdgeServer } from './edges/edge-server.js';
 import { Failures } from './failures.js';
@@ -14,6 +15,8 @@ import { RateLimitedLog } from './rate-limited-log.js';
 import { LiveRights } from './rights/live-rights.js';
 import { ServiceState } from './rights/service-state.js';
 import { routesOf, ServiceClient } from './service-client.js';
+import { OpenSessions } from './sessions/open-sessions.js';
+import { SessionReporter } from './sessions/session-reporter.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { HeldAddresses } from './ssh/take-over.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
@@ -35,22 +38,25 @@ export class Gateway {
     const service = new ServiceClient(routesOf(settings));
     this.service = service;
     const serviceState = new ServiceState(log, settings.outageGraceMs, ['changes', 'edges/changes']);
-    const rights = new LiveRights(service, serviceState);
     const buffers = new BufferBudget(settings.maxBufferedBytes, log);
     const metrics = new GatewayMetrics(tunnels, buffers, serviceState);
+    const ids = new IdSource();
+    const sessions = new OpenSessions(ids);
+    const reporter = new SessionReporter({ service, log, metrics }, sessions, ids.next('gw'));
+    const rights = new LiveRights(service, serviceState, reporter);
     const failures = new Failures(log, metrics);
     const ports = new Ports(settings);
     const addresses = new HeldAddresses(settings.takeOver);
     const refusals = new RateLimitedLog(log, 'refused binds');
     const lines = new GatewayLines(log);
     const context: GatewayContext = {
-      ...{ settings, log, lines, refusals, failures, buffers, tunnels },
+      ...{ settings, log, lines, refusals, failures, buffers, tunnels, sessions },
       ...{ metrics, service, serviceState, rights, ports, addresses },
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.serviceState = serviceState;
     this.ssh = new SshServer(context);
-    this.parts = [rights, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
+    this.parts = [reporter, rights, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
   }
 
   /** If it throws OperatorError, nothing is left running. */

@@ -296,7 +296,7 @@ it('a gateway that stops says so of each tunnel and connection', async () => {
   await client.bind('team=blue', 0);
   gateway.child.kill('SIGTERM');
   await once(gateway.child, 'close');
-  const stopped = gateway.lines.filter(({ reason }) => reason === 'stopped').map(({ event }) => event);
+  const stopped = gateway.lines.filter(({ reason }) => reason === 'gateway_stopped').map(({ event }) => event);
   expect(stopped.sort()).toEqual(['connection_ended', 'tunnel_ended']);
   expect(gateway.child.exitCode).toBe(0);
 });

@@ -13,6 +13,7 @@ import { type LogLine, OwnGateway } from '../support/own-gateway.js';
 import { RawSshClient } from '../support/raw-ssh-client.js';
 import { type KeyPair, type Login, logIn, openSession, runSsh } from '../support/ssh-client.js';
 import { bind } from '../support/ssh-messages.js';
+import { TunnelClient } from '../support/tunnel-client.js';
 
 const HOST = '127.0.0.1';
 const HELD = 'the address is held by another connection of this credential, which is alive';
@@ -260,5 +261,15 @@ describe('the log says why a connection ended:', () => {
     ['lost', 'the network cuts it', (_, proxy) => proxy.cut()],
   ])('%s, when %s', async (reason, _, end) => {
     expect(await endOf(end)).toBe(reason);
+  });
+
+  it('client, when Ctrl-C is pressed in its session', async () => {
+    const before = reasonsOf(attentive, { event: 'connection_ended' }).length;
+    const tunnels = await TunnelClient.logIn(attentive.port, key.file, attentive.target.port);
+    await tunnels.bind(HOST, 0);
+    tunnels.client.shell((_, session) => void session.write('\x03'));
+    await eventually(() =>
+      expect(reasonsOf(attentive, { event: 'connection_ended' }).slice(before)).toEqual(['client']),
+    );
   });
 });

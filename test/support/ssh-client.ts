@@ -105,7 +105,14 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
     await ended;
   });
   const signal = (name: NodeJS.Signals) => (): void => void child.kill(name);
-  return { isOpen, output: () => output, freeze: signal('SIGSTOP'), thaw: signal('SIGCONT'), kill: signal('SIGKILL'), close };
+  return {
+    isOpen,
+    output: () => output,
+    freeze: signal('SIGSTOP'),
+    thaw: signal('SIGCONT'),
+    kill: signal('SIGKILL'),
+    close,
+  };
 }
 
 /** Runs ssh with other options, and optionally a command, until it ends. */

@@ -17,7 +17,10 @@ const MAX_CONNECT_MS = 5_000;
 export class EdgeConnection {
   readonly source: Endpoint;
   private readonly address: Address | undefined;
-  private tunnel: OpenTunnel | undefined;
+  /** The tunnel that carries it. Undefined: none does yet. */
+  tunnel: OpenTunnel | undefined;
+  /** Why the gateway ended it. Undefined: a side closed it. */
+  endReason: string | undefined;
 
   constructor(
     readonly socket: Socket,
@@ -59,7 +62,8 @@ export class EdgeConnection {
   }
 
   /** Resets a connection that carried bytes, so that its client does not take a part of the data for all of it. */
-  end(): void {
+  end(reason: string): void {
+    this.endReason ??= reason;
     if (this.tunnel === undefined) this.socket.destroy();
     else this.socket.resetAndDestroy();
   }

@@ -64,12 +64,12 @@ export class EdgePort {
   close(): void {
     this.served = undefined;
     this.stopListening();
-    for (const connection of this.connections) connection.end();
+    for (const connection of this.connections) connection.end('edge_closed');
   }
 
   private async reviewConnections(): Promise<void> {
     const review = async (connection: EdgeConnection): Promise<void> => {
-      if (!(await this.isAllowed(connection))) connection.end();
+      if (!(await this.isAllowed(connection))) connection.end('not_allowed');
     };
     await Promise.all([...this.connections].map(review));
   }
@@ -137,14 +137,14 @@ export class EdgePort {
     if (this.served === undefined) return void socket.destroy();
     const { hostport } = this;
     const at = { hostport, edge: this.served.id, account: this.served.accountId };
-    const record = new EdgeRecord(this.context, socket, at);
     const connection = new EdgeConnection(socket, this.served);
+    const record = new EdgeRecord(this.context, connection, at);
     const outcome = await this.outcomeOf(connection).catch((error) => {
       if (error instanceof Unavailable) return 'service_unavailable';
       throw error;
     });
     record.decided(outcome);
-    if (outcome !== 'carried') connection.end();
+    if (outcome !== 'carried') connection.end(outcome);
   }
 
   /** False if there is no place for the connection. */
@@ -153,7 +153,7 @@ export class EdgePort {
     const leave = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
       drop: () => {
         metrics.displacedEdgeConnections.inc();
-        connection.end();
+        connection.end('displaced');
       },
     });
     if (leave === undefined) return false;

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { omitUndefined } from '../../kernel/omit-undefined.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { OfferedKey } from '../protocol/connection.js';
 import { Violation } from '../protocol/violation.js';
 import type { Subject } from '../rate-limited-log.js';
 import type { IdentifiedKey } from '../service-client.js';
+import type { OpenSession } from '../sessions/open-sessions.js';
 import { shortened } from '../ssh/sentences.js';
 import { sourceOf } from '../ssh/strangers.js';
 import { type SourceFields, sourceFields } from './gateway-lines.js';
@@ -44,11 +46,13 @@ export class ConnectionRecord {
   private wasRefused = false;
   private key: KeyFields | undefined;
   private identity: IdentifiedKey | undefined;
+  /** What the service is told of it. Undefined before the login. */
+  session: OpenSession | undefined;
   private reason: string | undefined;
   private tunnels = 0;
 
   constructor(
-    private readonly context: Pick<GatewayContext, 'lines' | 'metrics'>,
+    private readonly context: Pick<GatewayContext, 'lines' | 'metrics' | 'sessions'>,
     private readonly socket: Socket,
     /** Behind a balancer this is not the address of the socket. */
     source: string,
@@ -83,6 +87,7 @@ export class ConnectionRecord {
 
   accepted(identity: IdentifiedKey): void {
     this.identity = identity;
+    this.session = this.opened(identity);
     this.context.metrics.logins.inc({ outcome: 'accepted' });
     this.context.metrics.clients.inc();
     const { source, key, client } = this;
@@ -126,9 +131,21 @@ export class ConnectionRecord {
     else this.refused(this.key === undefined ? 'no_key' : 'no_signature');
   }
 
+  private opened({ account_id, fingerprint, credentials }: IdentifiedKey): OpenSession | undefined {
+    const credential_id = credentials[0]?.credential_id;
+    if (credential_id === undefined) return undefined;
+    const source = this.source.source === '' ? undefined : this.source.source;
+    const client = this.client?.replace(/\p{Cc}/gu, '?');
+    return this.context.sessions.open({
+      ...{ account_id, credential_id, fingerprint },
+      ...omitUndefined({ source, client }),
+    });
+  }
+
   private ended(identity: IdentifiedKey): void {
     this.context.metrics.clients.dec();
     const { endReason: reason } = this;
+    this.session?.ended(reason);
     const fields = {
       ...{ event: 'connection_ended', ...this.source, fingerprint: identity.fingerprint },
       ...{ account: identity.account_id, reason, ms: Math.round(performance.now() - this.since) },

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import type { GatewayContext } from '../gateway-context.js';
 import { sourceOf } from '../ssh/strangers.js';
-import { sourceFields } from './gateway-lines.js';
+import type { OpenTunnel } from '../tunnels/open-tunnel.js';
+import { type SourceFields, sourceFields } from './gateway-lines.js';
 
 interface ServedHostport {
   readonly hostport: string;
@@ -9,38 +10,79 @@ interface ServedHostport {
   readonly account: string;
 }
 
-/** Writes log lines and metrics about one connection to an edge: its begin and end, or why it was refused. */
+/** A connection to an edge. */
+interface RecordedConnection {
+  readonly socket: Socket;
+  /** The tunnel that carries it, if one does. */
+  readonly tunnel: OpenTunnel | undefined;
+  /** Why the gateway ended it. Undefined: a side closed it. */
+  readonly endReason: string | undefined;
+}
+
+/**
+ * Writes log lines and metrics about one connection to an edge: its begin and end, or why it was refused. The service is
+ * told of the end of one that a tunnel carried.
+ */
 export class EdgeRecord {
   private readonly since = performance.now();
   private readonly fields: object;
+  private readonly source: SourceFields;
   private readonly network: string;
 
   constructor(
-    private readonly context: Pick<GatewayContext, 'lines' | 'metrics'>,
-    private readonly socket: Socket,
+    private readonly context: Pick<GatewayContext, 'lines' | 'metrics' | 'sessions'>,
+    private readonly connection: RecordedConnection,
     private readonly at: ServedHostport,
   ) {
-    this.fields = { ...at, ...sourceFields(socket) };
+    const { socket } = connection;
+    this.source = sourceFields(socket);
+    this.fields = { ...at, ...this.source };
     this.network = sourceOf(socket.remoteAddress ?? '');
   }
 
   /** `outcome`: `carried`, or why the connection is closed. */
   decided(outcome: string): void {
     this.context.metrics.edgeConnections.inc({ outcome });
-    if (outcome !== 'carried') {
-      this.write({ event: 'edge_connection_refused', ...this.fields, outcome }, 'closed a connection to an edge');
-      return;
-    }
-    this.write({ event: 'edge_connection_opened', ...this.fields }, 'carries a connection to an edge');
-    if (this.socket.destroyed) this.ended();
-    else this.socket.once('close', () => this.ended());
+    const isCarried = outcome === 'carried';
+    if (isCarried) this.write({ event: 'edge_connection_opened', ...this.fields }, 'carries a connection to an edge');
+    else this.write({ event: 'edge_connection_refused', ...this.fields, outcome }, 'closed a connection to an edge');
+    this.onceClosed(() => {
+      if (isCarried) this.ended();
+      // A tunnel can have carried a connection before the service said that the edge does not let it in.
+      this.report();
+    });
+  }
+
+  private onceClosed(act: () => void): void {
+    const { socket } = this.connection;
+    if (socket.destroyed) act();
+    else socket.once('close', act);
   }
 
   private ended(): void {
-    const { bytesRead, bytesWritten } = this.socket;
-    const ms = Math.round(performance.now() - this.since);
-    const used = { ms, bytes_in: bytesRead, bytes_out: bytesWritten };
-    this.write({ event: 'edge_connection_ended', ...this.fields, ...used }, 'a connection to an edge ended');
+    this.write({ event: 'edge_connection_ended', ...this.fields, ...this.used }, 'a connection to an edge ended');
+  }
+
+  private get used() {
+    const { bytesRead, bytesWritten } = this.connection.socket;
+    return { ms: Math.round(performance.now() - this.since), bytes_in: bytesRead, bytes_out: bytesWritten };
+  }
+
+  private report(): void {
+    const { tunnel, endReason = 'closed' } = this.connection;
+    if (tunnel?.reported === undefined) return;
+    const { hostport, edge, account } = this.at;
+    const { id, session } = tunnel.reported;
+    this.context.sessions.endConnection({
+      ...{ account_id: account, edge_id: edge, hostport, client: this.clientText() },
+      ...{ session_id: session.id, tunnel_id: id, credential_id: tunnel.credentialId },
+      ...{ ...this.used, reason: endReason },
+    });
+  }
+
+  private clientText(): string {
+    const { source, source_port: port } = this.source;
+    return `${source.includes(':') ? `[${source}]` : source}:${port}`;
   }
 
   private write(fields: object, message: string): void {

@@ -1,11 +1,15 @@
 import type { GatewayContext } from '../gateway-context.js';
 import type { Meter } from '../protocol/tunnel-channel.js';
+import type { TargetBody } from '../service-client.js';
+import type { SessionTunnel } from '../sessions/open-sessions.js';
 import type { ConnectionRecord } from './connection-record.js';
 
 interface RecordedTunnel {
   readonly target: string;
   readonly accountId: string;
   readonly credentialId: string;
+  /** As the service was asked about them. */
+  readonly targets: readonly TargetBody[];
 }
 
 /** Writes log lines and metrics about one tunnel: its begin, its end, and what it carried. */
@@ -15,6 +19,8 @@ export class TunnelRecord {
   private readonly fields: object;
   private visitors = 0;
   private isOpen = false;
+  /** What the service is told of it. Undefined before it opens. */
+  reported: SessionTunnel | undefined;
 
   constructor(
     private readonly context: Pick<GatewayContext, 'lines' | 'metrics'>,
@@ -28,6 +34,8 @@ export class TunnelRecord {
   opened(): void {
     this.isOpen = true;
     this.connection.bound();
+    const { credentialId: credential_id, targets } = this.tunnel;
+    this.reported = this.connection.session?.open({ credential_id, targets });
     this.context.metrics.openedTunnels.inc();
     this.write({ event: 'tunnel_opened', ...this.fields }, 'opened a tunnel');
   }
@@ -35,9 +43,11 @@ export class TunnelRecord {
   /** Counts one more visitor, and the bytes of its connection. */
   metered(meter: Meter): Meter {
     this.visitors += 1;
+    this.reported?.count('connections', 1);
     return {
       count: (direction, bytes) => {
         this.bytes[direction] += bytes;
+        this.reported?.count(`bytes_${direction}`, bytes);
         return meter.count(direction, bytes);
       },
     };
@@ -55,6 +65,7 @@ export class TunnelRecord {
 
   private writeEnd(reason: string): void {
     this.context.metrics.endedTunnels.inc({ reason });
+    this.reported?.ended(reason);
     const { bytes, visitors } = this;
     const ms = Math.round(performance.now() - this.since);
     const used = { ms, bytes_in: bytes.in, bytes_out: bytes.out, visitors };

@@ -2,6 +2,7 @@ import { Unavailable } from '../../kernel/network/unavailable.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
+import type { Stop } from '../sessions/open-sessions.js';
 import { type Followed, Follower } from './follower.js';
 import type { ServiceState } from './service-state.js';
 
@@ -15,6 +16,13 @@ export interface HeldRight {
   version: number;
   /** Closes the tunnel, because the right is gone for this reason. */
   lose(reason: string): void;
+}
+
+/** What else the stream of changes concerns. */
+interface Sessions {
+  /** Stops may have been missed before this moment. */
+  followed(): void;
+  stopped(stops: readonly Stop[]): void;
 }
 
 const MAX_TARGETS = 1_000;
@@ -35,6 +43,7 @@ export class LiveRights implements GatewayPart, Followed {
   constructor(
     private readonly service: ServiceClient,
     private readonly serviceState: ServiceState,
+    private readonly sessions: Sessions,
   ) {
     this.follower = new Follower((...stream) => service.changes('changes', ...stream), this);
     serviceState.on('closed', () => this.closeAll());
@@ -85,6 +94,11 @@ export class LiveRights implements GatewayPart, Followed {
 
   followed(): void {
     this.serviceState.followed('changes');
+    this.sessions.followed();
+  }
+
+  stopped(data: unknown): void {
+    this.sessions.stopped((data as { readonly sessions: readonly Stop[] }).sessions);
   }
 
   lost(reason: unknown): void {

@@ -51,6 +51,10 @@ export class Bind implements OpenTunnel {
     return this.client.record;
   }
 
+  get reported(): OpenTunnel['reported'] {
+    return this.record.reported;
+  }
+
   /** The credential of its first label, if it has several. */
   get credentialId(): string {
     return this.rights[0]?.credentialId ?? '';

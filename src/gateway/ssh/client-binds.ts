@@ -4,7 +4,7 @@ import type { ClientUsage } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
 import { TunnelRecord } from '../log/tunnel-record.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
-import type { IdentifiedKey } from '../service-client.js';
+import type { IdentifiedKey, TargetBody } from '../service-client.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
 import { BindQuestions, type Permission } from './bind-questions.js';
@@ -141,7 +141,10 @@ export class ClientBinds implements Holder {
     const bound = { address: request.asked.address, port: listener?.port ?? this.virtualPort(request) };
     const by = { accountId: identity.account_id, fingerprint: identity.fingerprint, source };
     const credentialId = permissions[0]?.credentialId ?? '';
-    const recorded = { target: nameOf(request, bound.port), accountId: identity.account_id, credentialId };
+    const recorded = {
+      ...{ target: nameOf(request, bound.port), accountId: identity.account_id, credentialId },
+      targets: targetsOf(request, bound.port),
+    };
     const record = new TunnelRecord(this.context, recorded, this.client.record);
     const bind: Bind = new Bind(request, bound.port, listener, by, permissions, {
       record,
@@ -208,6 +211,10 @@ export class ClientBinds implements Holder {
     this.usage.release('binds');
   }
 }
+
+/** With the real port, where the client asked for any. */
+const targetsOf = ({ target, questions }: BindRequest, port: number): readonly TargetBody[] =>
+  'host' in target ? [{ address: `${target.host}:${port}` }] : questions.map((question) => question.target);
 
 const unavailable = (message: string): BindRefused =>
   new BindRefused('service_unavailable', `${message}; try again later`);

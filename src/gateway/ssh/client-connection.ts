@@ -8,10 +8,11 @@ import type { ClientService, Connection } from '../protocol/connection.js';
 import type { Answer } from '../protocol/global-requests.js';
 import type { Violation } from '../protocol/violation.js';
 import type { IdentifiedKey } from '../service-client.js';
+import type { Stop } from '../sessions/open-sessions.js';
 import { BindRefused } from './bind-request.js';
 import { ClientBinds } from './client-binds.js';
 import { ClientChannels } from './client-channels.js';
-import { shortened } from './sentences.js';
+import { shortened, stopSentence } from './sentences.js';
 import { Terminal } from './terminal.js';
 
 /** How long the last lines of a session have to reach the client. */
@@ -51,7 +52,7 @@ export class ClientConnection implements ClientService, BufferHolder {
     this.usage = limits.usageOf({ credentialId, accountId: identity.account_id, source: network });
     this.terminal = new Terminal(
       () => this.binds.isEmpty,
-      () => this.end(),
+      () => this.leave(),
     );
     const channels = new ClientChannels(connection, this.usage, context, this.terminal);
     const attempt = (act: () => void): void => connection.transport.attempt(act);
@@ -132,6 +133,8 @@ export class ClientConnection implements ClientService, BufferHolder {
     this.context.buffers.add(this);
     this.connection.onceClosed(() => this.close());
     this.count('login');
+    const { session } = this.client.record;
+    if (session !== undefined) session.onStop = (stop) => this.connection.transport.attempt(() => this.stop(stop));
     if (this.refusal === undefined) return;
     this.terminal.say(`refused: ${this.refusal}`);
     this.context.metrics.refusedBinds.inc({ reason: 'too_many' });
@@ -152,6 +155,11 @@ export class ClientConnection implements ClientService, BufferHolder {
     this.binds.close();
   }
 
+  private stop(stop: Stop): void {
+    this.terminal.say(stopSentence(stop));
+    this.endSoon(stop.restart ? 'restarted' : 'stopped');
+  }
+
   private endIfIdle(): void {
     if (!this.binds.isUnused) return;
     this.terminal.say('closed: the client has no bind');
@@ -161,6 +169,12 @@ export class ClientConnection implements ClientService, BufferHolder {
   private endSoon(reason: string): void {
     this.client.record.ends(reason);
     setTimeout(() => this.end(), FAREWELL_MS).unref();
+  }
+
+  /** Its user pressed Ctrl-C in the session. */
+  private leave(): void {
+    this.client.record.ends('client');
+    this.end();
   }
 
   private end(): void {

@@ -1,3 +1,4 @@
+import type { Stop } from '../sessions/open-sessions.js';
 import type { BindRequest } from './bind-request.js';
 
 /** Sentences for the terminal of a client. */
@@ -14,6 +15,10 @@ export function boundLine(request: BindRequest, port: number): string {
   const note = 'domain' in request.target ? ' (registered; this gateway has no listener for it)' : '';
   return `bound ${nameOf(request, port)}${note}`;
 }
+
+/** Why a session ends that somebody stopped. */
+export const stopSentence = ({ by, restart }: Stop): string =>
+  `closed: ${by} ${restart ? 'restarted' : 'stopped'} this session`;
 
 const MAX_SHOWN = 100;
 

@@ -134,7 +134,7 @@ export class SshServer implements GatewayPart {
       },
     });
     connection.onceClosed(() => {
-      if (this.isStopped) record.ends('stopped');
+      if (this.isStopped) record.ends('gateway_stopped');
       record.closed();
     });
     const login = new Login(this.context, record, {

@@ -1,5 +1,6 @@
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
+import type { SessionTunnel } from '../sessions/open-sessions.js';
 
 /** An address and a port. */
 export interface Endpoint {
@@ -22,6 +23,8 @@ export interface OpenTunnel {
   readonly target: TunnelTarget;
   /** Of its client. */
   readonly signs: Pick<SignsOfLife, 'isAlive' | 'isSilent'>;
+  /** What the service is told of it. */
+  readonly reported: SessionTunnel | undefined;
   /**
    * Opens a channel to the client for a connection from `source`. Each side can end alone, as on a TCP connection, and
    * a slow side stops the other one. Rejects with a sentence if the client refuses, is gone, or has too many channels.

@@ -1,0 +1,119 @@
+import type { OpenSessions, Stop } from './open-sessions.js';
+import { type Item, partsOf, type Report, type ReportAnswer } from './report.js';
+import { ReportDraft, type WholeState } from './report-draft.js';
+
+/** After 15 s of silence the service forgets a gateway. */
+const FORGOTTEN_AFTER_MS = 14_000;
+/** The service ignores an end for these reasons if it forgot the begin. */
+const UNKNOWN = ['unknown_session', 'unknown_tunnel'];
+
+/**
+ * Decides what each report says, so that the service knows what is open, however many reports and answers are lost. One
+ * report is under way at a time. It is the same one until it was answered or refused.
+ */
+export class Reports {
+  private lastNumber = 0;
+  /** The report under way, and the other parts of one that was refused. */
+  private readonly waiting: Report[] = [];
+  private whole: WholeState | undefined;
+  private wantsWhole = true;
+  /** When the last report that was answered was sent; before that, when the first one was made. */
+  private heardAt: number | undefined;
+  private knownDrops = 0;
+  /** The service may have forgotten what earlier reports told. */
+  private knownSince = 1;
+  /** Not everything had room in the last report. */
+  private isBehind = false;
+  /** Not all counters had room in it. */
+  private hasMoreCounters = false;
+
+  constructor(private readonly open: OpenSessions) {}
+
+  /** The report to send now. */
+  next(): Report {
+    const report = this.waiting[0] ?? this.build();
+    if (this.waiting.length === 0) this.waiting.push(report);
+    if (report.number === undefined) {
+      this.lastNumber += 1;
+      report.number = this.lastNumber;
+    }
+    return report;
+  }
+
+  /** When the next report is due. `at_once`: more has to be told than the last one had room for. */
+  get due(): 'at_once' | 'soon' | 'counters' | 'heartbeat' {
+    if (this.waiting.length > 0 || this.isBehind) return 'at_once';
+    if (this.wantsWhole || this.open.hasNews) return 'soon';
+    return this.hasMoreCounters ? 'counters' : 'heartbeat';
+  }
+
+  /** The stream of changes is followed from now on: stops may have been missed before. */
+  followed(): void {
+    this.whole = undefined;
+    this.wantsWhole = true;
+  }
+
+  /** The service has answered the report that is under way. Returns the stops to obey. */
+  answered({ counted, ignored, send_whole, stops }: ReportAnswer, sentAt: number): readonly Stop[] {
+    const report = this.waiting.shift();
+    if (report === undefined) return [];
+    this.takeBack(report, ignored);
+    const isLast = report.wholeSince !== undefined && report.wholeSince === this.whole?.since;
+    if (isLast) this.whole = undefined;
+    // The first answer had the stops, and was lost.
+    const hasMissedStops = isLast && !counted;
+    const isForgotten = this.isForgotten || (send_whole && this.whole === undefined);
+    this.heardAt = sentAt;
+    if (isForgotten) this.knownSince = (report.number ?? 0) + (counted ? 0 : 1);
+    if (isForgotten || hasMissedStops) this.followed();
+    return stops;
+  }
+
+  /** The service refuses the report that is under way. Returns the item that is left out from now on, if it is one. */
+  refused(): Item | undefined {
+    const report = this.waiting.shift();
+    if (report === undefined) return undefined;
+    this.waiting.unshift(...partsOf(report));
+    const [item] = report.isPart === true && report.items.length === 1 ? report.items : [];
+    if (item?.begun !== undefined) item.begun.isLeftOut = true;
+    return item;
+  }
+
+  /** The service may have forgotten everything. */
+  private get isForgotten(): boolean {
+    return this.heardAt !== undefined && this.open.now() - this.heardAt > FORGOTTEN_AFTER_MS;
+  }
+
+  private build(): Report {
+    const number = this.lastNumber + 1;
+    this.heardAt ??= this.open.now();
+    if (this.wantsWhole || this.open.droppedEnds > this.knownDrops) {
+      this.whole = { since: number, rest: this.open.all(), isDone: false };
+    }
+    [this.wantsWhole, this.knownDrops] = [false, this.open.droppedEnds];
+    if (this.isForgotten) this.knownSince = number;
+    const draft = new ReportDraft(this.open, number, this.knownSince);
+    draft.tellEnds();
+    draft.tellBegins();
+    if (this.whole !== undefined) draft.tellWhole(this.whole);
+    draft.tellConnections();
+    draft.tellUse();
+    const { hasNews, ended, usedMore } = this.open;
+    this.hasMoreCounters = usedMore.size > 0;
+    this.isBehind = hasNews || this.whole?.isDone === false;
+    // What ended and is not told yet must not end as lost.
+    const isWhole = this.whole?.isDone === true && ended.size === 0;
+    return draft.report(isWhole ? this.whole?.since : undefined);
+  }
+
+  /** The service did not know what ended. So its begin and its end are told together, unless that was tried. */
+  private takeBack({ items }: Report, ignored: ReportAnswer['ignored']): void {
+    const unknown = new Set(ignored.flatMap(({ id, reason }) => (UNKNOWN.includes(reason) ? [id] : [])));
+    for (const { begun } of items) if (begun !== undefined && unknown.has(begun.id)) begun.toldIn = 0;
+    const ends = items.flatMap(({ ended }) => ended ?? []);
+    for (const { what } of ends) what.isGone ||= !unknown.has(what.id);
+    this.open.takeBack(
+      ends.filter(({ what, isUnknown }) => unknown.has(what.id) && !isUnknown && what.session?.isGone !== true),
+    );
+  }
+}

@@ -1,0 +1,217 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { complementOf, exchange } from '../support/echo-target.js';
+import { eventually } from '../support/eventually.js';
+import { FaultyProxy } from '../support/faulty-proxy.js';
+import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
+import { OwnGateway } from '../support/own-gateway.js';
+import { GATEWAY, startService } from '../support/service.js';
+import type { KeyPair } from '../support/ssh-client.js';
+
+const BYTES = Buffer.from('bytes that a tunnel carries');
+
+let trial: OwnGateway;
+beforeAll(async () => {
+  trial = await OwnGateway.start();
+});
+
+interface Ssh {
+  readonly output: () => string;
+  readonly kill: () => void;
+  /** Resolves with the time of the end. */
+  readonly ended: Promise<number>;
+}
+
+/** ssh with a session, which shows what the gateway says. */
+function startSsh({ gateway }: OwnGateway, key: KeyPair, ...forwards: string[]): Ssh {
+  const child = spawn('ssh', [
+    ...['-F', 'none', '-tt', '-p', String(gateway.address.port), '-i', key.file, '-o', 'IdentitiesOnly=yes'],
+    ...['-o', 'IdentityAgent=none', '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
+    ...[...forwards.flatMap((forward) => ['-R', forward]), 'tunnel@127.0.0.1'],
+  ]);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
+  stopAtEnd(async () => void child.kill('SIGKILL'));
+  const ended = once(child, 'close').then(() => performance.now());
+  return { output: () => output, kill: () => void child.kill('SIGKILL'), ended };
+}
+
+interface Listed {
+  readonly id: string;
+  readonly [field: string]: unknown;
+}
+
+const get = async (path: string) => (await trial.service.admin.get(path)).body;
+const sessionsOf = async ({ id }: { readonly id: string }): Promise<readonly Listed[]> =>
+  (await get(`/tunnel_sessions?credential_id=${id}`)).tunnel_sessions;
+const tunnelsOf = async ({ id }: { readonly id: string }): Promise<readonly Listed[]> =>
+  (await get(`/tunnels?credential_id=${id}`)).tunnels;
+
+/** The session of the credential, once the service shows it. */
+async function sessionOf(key: { readonly id: string }): Promise<Listed> {
+  let found: Listed | undefined;
+  await eventually(async () => {
+    [found] = await sessionsOf(key);
+    expect(found).toBeDefined();
+  });
+  return found as Listed;
+}
+
+/** How its session ended, once it has. */
+async function recordOf(sessionId: string) {
+  const text =
+    'select reason, bytes_in::int, bytes_out::int, connections::int from tunnel_session_records where session_id = $1';
+  let rows: readonly object[] = [];
+  await eventually(async () => {
+    rows = (await trial.service.pool.query(text, [sessionId])).rows;
+    expect(rows).not.toEqual([]);
+  });
+  return rows;
+}
+
+const whenBound = (ssh: Ssh) => eventually(() => expect(ssh.output()).toMatch(/bound .*\r?\n/), 10_000);
+const forwardOf = (bind: string): string => `${bind}:127.0.0.1:${trial.target.port}`;
+
+describe('the service shows', () => {
+  it('a login and its binds within a second, with the port that a bind got', async () => {
+    const key = await trial.newCredential();
+    const ssh = startSsh(trial, key, forwardOf('127.0.0.1:0'), forwardOf('team=blue,app=web:0'));
+    await whenBound(ssh);
+    const bound = performance.now();
+    await eventually(async () => expect(await tunnelsOf(key)).toHaveLength(2));
+    expect(performance.now() - bound).toBeLessThan(1_000);
+    const session = await sessionOf(key);
+    expect(session).toMatchObject({
+      credential: { id: key.id },
+      ip: '127.0.0.1',
+      agent_version: expect.stringMatching(/^SSH-2\.0-OpenSSH/),
+      fingerprint: expect.stringMatching(/^SHA256:/),
+      gateway_id: expect.stringMatching(/^gw_/),
+    });
+    const port = /bound 127\.0\.0\.1:(\d+)/.exec(ssh.output())?.[1];
+    const labels = [{ label: { key: 'team', value: 'blue' } }, { label: { key: 'app', value: 'web' } }];
+    const targets = (await tunnelsOf(key)).map((tunnel) => tunnel.targets);
+    expect(targets).toEqual(expect.arrayContaining([[{ address: `127.0.0.1:${port}` }], labels]));
+    ssh.kill();
+  });
+
+  it('what a tunnel carried, at the next heartbeat and at its end', async () => {
+    const key = await trial.newCredential();
+    const ssh = startSsh(trial, key, forwardOf(`127.0.0.1:${await freePort('127.0.0.1')}`));
+    await whenBound(ssh);
+    const { id } = await sessionOf(key);
+    const port = Number(/bound 127\.0\.0\.1:(\d+)/.exec(ssh.output())?.[1]);
+    expect(await exchange('127.0.0.1', port, BYTES)).toEqual(complementOf(BYTES));
+    const used = { bytes_in: BYTES.length, bytes_out: BYTES.length, connections: 1 };
+    await eventually(async () => expect(await sessionsOf(key)).toMatchObject([used]), 6_000);
+    expect(await tunnelsOf(key)).toMatchObject([used]);
+    await exchange('127.0.0.1', port, BYTES);
+    ssh.kill();
+    const all = { bytes_in: 2 * BYTES.length, bytes_out: 2 * BYTES.length, connections: 2 };
+    expect(await recordOf(id)).toEqual([{ reason: expect.any(String), ...all }]);
+  });
+
+  it('no longer within a second a client that was killed, and no bind that was cancelled', async () => {
+    const key = await trial.newCredential();
+    const ssh = startSsh(trial, key, forwardOf('team=blue:0'));
+    await whenBound(ssh);
+    const { id } = await sessionOf(key);
+    ssh.kill();
+    const killed = await ssh.ended;
+    await eventually(async () => expect(await sessionsOf(key)).toEqual([]));
+    expect(performance.now() - killed).toBeLessThan(1_000);
+    expect(await tunnelsOf(key)).toEqual([]);
+    expect(await recordOf(id)).toHaveLength(1);
+  });
+});
+
+describe('a session that somebody stops', () => {
+  it.each([
+    ['stop', 'stopped'],
+    ['restart', 'restarted'],
+  ])('by %s ends within a second, and its client reads who did it', async (act, reason) => {
+    const key = await trial.newCredential();
+    const ssh = startSsh(trial, key, forwardOf('team=blue:0'));
+    await whenBound(ssh);
+    const { id } = await sessionOf(key);
+    const stopped = performance.now();
+    expect(await trial.service.admin.post(`/tunnel_sessions/${id}/${act}`, {})).toMatchObject({ status: 204 });
+    expect((await ssh.ended) - stopped).toBeLessThan(1_000);
+    expect(ssh.output()).toMatch(new RegExp(`closed: \\S+.* ${reason} this session`));
+    expect(await recordOf(id)).toMatchObject([{ reason }]);
+    expect(await sessionsOf(key)).toEqual([]);
+  });
+});
+
+it('a connection through an edge has a record with its client, its tunnel and its bytes', async () => {
+  const key = await trial.newCredential('bind:*=*');
+  const ssh = startSsh(trial, key, forwardOf('recorded=yes:0'));
+  await whenBound(ssh);
+  const session = await sessionOf(key);
+  const { admin } = trial.service;
+  const group = await admin.post('/backends/tunnel_group', { labels: { recorded: 'yes' } });
+  const port = await freePort('127.0.0.1');
+  const body = { hostports: [`127.0.0.1:${port}`], backend: { backend_id: group.body.id } };
+  const edge = await admin.post('/edges/tcp', body);
+  const visitor = connect(port, '127.0.0.1').on('error', () => undefined);
+  await eventually(async () => expect(await exchange('127.0.0.1', port, BYTES)).toEqual(complementOf(BYTES)));
+  visitor.destroy();
+  const [tunnel] = await tunnelsOf(key);
+  const text = `select account_id, client, hostport, session_id, tunnel_id, credential_id, reason, bytes_in::int, bytes_out::int,
+      started_at <= ended_at as is_in_order from edge_connection_records where edge_id = $1`;
+  await eventually(async () => {
+    const { rows } = await trial.service.pool.query(text, [edge.body.id]);
+    expect(rows).toContainEqual({
+      account_id: expect.stringMatching(/^ac_/),
+      client: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+      hostport: `127.0.0.1:${port}`,
+      session_id: session.id,
+      tunnel_id: tunnel?.id,
+      credential_id: key.id,
+      reason: 'closed',
+      bytes_in: BYTES.length,
+      bytes_out: BYTES.length,
+      is_in_order: true,
+    });
+  });
+  ssh.kill();
+});
+
+it('after an outage the service shows what is open, and has the ends that it missed', async () => {
+  const service = await startService(GATEWAY);
+  const proxy = await FaultyProxy.to(Number(new URL(service.app.url).port));
+  const cut = await OwnGateway.startFor(service, `http://${proxy.host}`, {});
+  const listed = async (): Promise<readonly Listed[]> =>
+    (await service.admin.get('/tunnel_sessions')).body.tunnel_sessions;
+  const [one, other] = [await cut.newCredential(), await cut.newCredential()];
+  const [stays, leaves] = [one, other].map((key) => startSsh(cut, key, forwardOf('team=blue:0'))) as [Ssh, Ssh];
+  await Promise.all([whenBound(stays), whenBound(leaves)]);
+  await eventually(async () => expect(await listed()).toHaveLength(2));
+  const before = await listed();
+  proxy.fallSilent();
+  leaves.kill();
+  await sleep(3_000);
+  proxy.speak();
+  await eventually(async () => expect(await listed()).toHaveLength(1), 20_000);
+  const [left] = await listed();
+  expect(before).toContainEqual(left);
+  expect(left).toMatchObject({ credential: { id: one.id } });
+  const { rows } = await service.pool.query('select credential_id, reason from tunnel_session_records');
+  expect(rows).toEqual([{ credential_id: other.id, reason: expect.not.stringMatching('lost') }]);
+  stays.kill();
+});
+
+it('a gateway that stops has no session left at the service', async () => {
+  const last = await OwnGateway.startFor(trial.service, trial.service.app.url, {});
+  const key = await last.newCredential();
+  const ssh = startSsh(last, key, forwardOf('team=blue:0'));
+  await whenBound(ssh);
+  const { id } = await sessionOf(key);
+  await last.gateway.stop();
+  expect(await sessionsOf(key)).toEqual([]);
+  expect(await recordOf(id)).toMatchObject([{ reason: 'gateway_stopped' }]);
+});
