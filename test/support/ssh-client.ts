@@ -31,6 +31,8 @@ export interface Login {
   /** Makes ssh silent, as if its machine were gone. */
   readonly freeze: () => void;
   readonly close: () => Promise<void>;
+  /** Resolves when ssh has ended. */
+  readonly ended: Promise<unknown>;
 }
 
 /** Options that ignore the configuration, keys and agent of the machine and the user. */
@@ -101,7 +103,7 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
     child.kill('SIGCONT');
     await ended;
   });
-  return { isOpen, output: () => output, freeze: () => void child.kill('SIGSTOP'), close };
+  return { isOpen, output: () => output, freeze: () => void child.kill('SIGSTOP'), close, ended };
 }
 
 /** Runs ssh with other options, and optionally a command, until it ends. */
