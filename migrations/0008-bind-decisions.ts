@@ -27,7 +27,8 @@ export class BindDecisions1795824000008 extends Topic {
       key_denied boolean,
       gateway_account text collate "C",
       constraint bind_decisions_pk primary key (account_id, id)
-    );
+    ) partition by range (id);
+    create table bind_decisions_default partition of bind_decisions default;
     -- An operator knows a decision by its id alone. This operator class finds equal ids and has no order, so no plan takes the
     -- index for a page of an account.
     create index bind_decisions_by_id on bind_decisions (id text_pattern_ops);
@@ -39,7 +40,7 @@ export class BindDecisions1795824000008 extends Topic {
     begin
       raise exception 'bind_decisions are append-only: % refused', tg_op using errcode = 'restrict_violation';
     end $$;
-    -- DELETE is allowed: decisions older than DECISIONS_RETENTION_DAYS are removed.
+    -- DELETE is allowed: keep_partitions removes decisions older than DECISIONS_RETENTION_DAYS.
     create trigger bind_decisions_guard before update or truncate on bind_decisions
     for each statement execute function refuse_change_of_decisions();
 

@@ -68,6 +68,8 @@ export class TunnelSessions1795824000010 extends Topic {
     create index tunnels_session on tunnels (account_id, session_id, id);
     create index tunnels_owner on tunnels (account_id, owner_id, id);
     create index tunnels_credential on tunnels (account_id, credential_id, id);
+    -- Tunnel groups find their tunnels by labels.
+    create index tunnels_targets on tunnels using gin (targets jsonb_path_ops);
     create index tunnels_gateway on tunnels (gateway_id, account_id, id);
 
     -- The open sessions of each credential that ever had one, and when the last one ended.

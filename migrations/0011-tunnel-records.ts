@@ -1,6 +1,9 @@
 import { Topic } from './topic.js';
 
-/** Tunnel sessions, tunnels and edge connections that ended. The time in an id is the time of the end. */
+/**
+ * Tunnel sessions, tunnels and edge connections that ended, and what keeps the partitions of all records. The time in an id is
+ * the time of the end.
+ */
 export class TunnelRecords1795824000011 extends Topic {
   protected readonly schema = `
     create table tunnel_session_records (
@@ -20,7 +23,7 @@ export class TunnelRecords1795824000011 extends Topic {
       bytes_in bigint,
       bytes_out bigint,
       connections bigint,
-      transaction_id xid8 not null default pg_current_xact_id(),
+      transaction_id xid8 default pg_current_xact_id(),
       constraint tunnel_session_records_pk primary key (account_id, id)
     ) partition by range (id);
     create table tunnel_session_records_default partition of tunnel_session_records default;
@@ -68,5 +71,64 @@ export class TunnelRecords1795824000011 extends Topic {
     create table edge_connection_records_default partition of edge_connection_records default;
     create index edge_connection_records_edge on edge_connection_records (account_id, edge_id, id);
     create index edge_connection_records_credential on edge_connection_records (account_id, credential_id, id)
-    where credential_id is not null`;
+    where credential_id is not null;
+
+    -- The smallest id of a second: see firstIdOf in src/kernel/ids.ts.
+    create function ksuid_floor(prefix text, at timestamptz) returns text language plpgsql immutable strict parallel safe as $$
+    declare
+      alphabet constant text := '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+      rest numeric := greatest(floor(extract(epoch from at)) - 1400000000, 0) * 340282366920938463463374607431768211456;
+      id text := '';
+    begin
+      for n in 1..27 loop
+        id := substr(alphabet, (rest % 62)::int + 1, 1) || id;
+        rest := div(rest, 62);
+      end loop;
+      return prefix || '_' || id;
+    end $$;
+
+    -- Makes the partitions of a record for today and two days more, and drops those whose rows are all older than \`oldest\` (null:
+    -- none), by the days of UTC. What is late is in the default partition: it deletes some old rows there, and returns how many.
+    -- It does nothing while another instance is at it. It runs as the owner of the tables, since only an owner may do this. A
+    -- lock of it is short: it gives up rather than make others wait.
+    create function keep_partitions(record text, oldest timestamptz) returns int language plpgsql security definer
+    set search_path from current set lock_timeout = '1s' set timezone = 'UTC' as $$
+    declare
+      prefix constant text := json_build_object('bind_decisions', 'bd', 'tunnel_session_records', 'tsr', 'tunnel_records', 'tnr',
+        'edge_connection_records', 'ec') ->> record;
+      -- No caller drops what is new.
+      kept constant timestamptz := least(oldest, now() - interval '1 day');
+      day timestamptz;
+      part text;
+      is_late boolean;
+      deleted int := 0;
+    begin
+      if prefix is null then raise exception 'keep_partitions knows no record %', record; end if;
+      if not pg_try_advisory_xact_lock(hashtext('keep_partitions'), hashtext(record)) then return 0; end if;
+      for n in 0..2 loop
+        day := date_trunc('day', now()) + n * interval '1 day';
+        part := record || '_' || to_char(day, 'YYYYMMDD');
+        if to_regclass(part) is not null then continue; end if;
+        -- PostgreSQL refuses a partition for rows that the default partition has.
+        execute format('select exists (select from %I where id >= $1 and id < $2)', record || '_default')
+          into is_late using ksuid_floor(prefix, day), ksuid_floor(prefix, day + interval '1 day');
+        if is_late then continue; end if;
+        execute format('create table %I partition of %I for values from (%L) to (%L)', part, record,
+          ksuid_floor(prefix, day), ksuid_floor(prefix, day + interval '1 day'));
+      end loop;
+      if oldest is null then return 0; end if;
+      for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+          where i.inhparent = record::regclass and c.relname ~ '_[0-9]{8}$'
+            and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= kept loop
+        execute format('drop table %I', part);
+      end loop;
+      execute format('with old as (select account_id, id from %1$I where id < $1 order by id limit 10000)
+        delete from %1$I r using old where r.account_id = old.account_id and r.id = old.id', record || '_default')
+        using ksuid_floor(prefix, kept);
+      get diagnostics deleted = row_count;
+      return deleted;
+    end $$;
+    revoke execute on function keep_partitions from public;
+    select keep_partitions(record, null)
+    from unnest('{bind_decisions, tunnel_session_records, tunnel_records, edge_connection_records}'::text[]) record`;
 }

@@ -85,6 +85,7 @@ const PURE = [
   'api/gateway-api/decision-record/queue-shares.ts',
   'operator/sshd-reaper/log-lines.ts',
   'operator/sshd-reaper/permissions.ts',
+  'operator/sshd-reaper/session-activity.ts',
 ];
 /** The one file of a room that code outside may import. Tests may enter anywhere. */
 const DOORS = ['database/index.ts', 'event-log/index.ts', 'gateway/index.ts', 'rules/index.ts'];
@@ -158,7 +159,10 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/access/accounts/first-account.ts': 'The start makes the first account and its key, or finds them.',
   'api/access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
   'api/access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
+  'api/tunnel-groups/open-tunnels.ts': 'Gateways report which tunnels a group has, and no event says it.',
   'api/tunnel-sessions/open-sessions.ts': 'Gateways report what is open, and no event makes these rows.',
+  'api/tunnel-sessions/session-changes.ts': 'Finds what opened and ended, for streams of news.',
+  'api/tunnel-sessions/session-changes.controller.ts': 'The stream of news.',
   'api/tunnel-sessions/wanted-open.ts': 'The lists of sessions and of tunnels have the same filters.',
   'api/tunnel-sessions/tunnels.controller.ts': 'The tunnels of sessions have routes of their own.',
   'api/access/accounts/removal-sweeper.ts': 'Every instance finishes the deletions that another one did not.',

@@ -71,7 +71,7 @@ describe('the role of the service, whose tables another role owns,', () => {
     const granted = await roles.query(
       `select c.relname as table, coalesce(json_agg(privilege_type) filter (where grantee = '${roles.service}'::regrole), '[]') as rights
        from pg_class c left join aclexplode(c.relacl) on true
-       where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace group by 1`,
+       where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace group by 1`,
     );
     const found = Object.fromEntries(granted.map(({ table, rights }) => [table, [...(rights as string[])].sort()]));
     const wanted = Object.entries(TABLE_RIGHTS).map(([table, rights]) => [table, [...rights].sort()]);

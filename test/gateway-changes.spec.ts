@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg, { type Pool } from 'pg';
-import { ChangeStreams } from '../src/api/gateway-api/revocations/change-streams.js';
+import { ChangeStreams, gatewayReader } from '../src/api/gateway-api/revocations/change-streams.js';
 import { ChangeWatch } from '../src/api/gateway-api/revocations/change-watch.js';
 import { CredentialChanges, gatewayEvents } from '../src/api/gateway-api/revocations/credential-changes.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
@@ -267,7 +267,7 @@ describe('streams of changes', () => {
 
   it('say something in every interval, and are cut when their reader does not take it', async () => {
     const changes = open();
-    const stream = await changes.open(signal, gateway);
+    const stream = await changes.open(signal, gatewayReader(gateway));
     let text = '';
     stream.setEncoding('utf8').on('data', (part: string) => {
       text += part;
@@ -284,7 +284,7 @@ describe('streams of changes', () => {
   it('of one account tell nothing about another one', async () => {
     const [ours, theirs] = [await addUser(service, 'member'), await addAccount(service)];
     const changes = open({ heartbeatMs: 600_000, maxUnreadBytes: 1_000_000 });
-    const stream = await changes.open(signal, { accountId: ours.accountId });
+    const stream = await changes.open(signal, gatewayReader({ accountId: ours.accountId }));
     let text = '';
     stream.setEncoding('utf8').on('data', (part: string) => {
       text += part;
@@ -299,7 +299,7 @@ describe('streams of changes', () => {
 
   it('are cut when their reader leaves too much', async () => {
     const changes = open({ heartbeatMs: 600_000 });
-    const stream = await changes.open(signal, gateway);
+    const stream = await changes.open(signal, gatewayReader(gateway));
     const bot = await addBot(service);
     await Promise.all(Array.from({ length: 40 }, () => newCredential(bot)));
     await service.admin.patch(`/bot_users/${bot.id}`, { active: false });
@@ -313,12 +313,15 @@ describe('streams of changes', () => {
   ])('are refused above the maximum of the $maximum, until a client goes away', async ({ maximum, ...max }) => {
     const changes = open({ heartbeatMs: 600_000, ...max });
     const client = new AbortController();
-    const opened = [await changes.open(client.signal, gateway), await changes.open(signal, gateway)];
+    const opened = [
+      await changes.open(client.signal, gatewayReader(gateway)),
+      await changes.open(signal, gatewayReader(gateway)),
+    ];
     const message = expect.stringContaining(`This ${maximum} already has 2 streams`);
-    await expect(changes.open(signal, gateway)).rejects.toMatchObject({ status: 429, message });
+    await expect(changes.open(signal, gatewayReader(gateway))).rejects.toMatchObject({ status: 429, message });
     client.abort();
     await until(() => changes.size === 1);
-    opened.push(await changes.open(signal, gateway));
+    opened.push(await changes.open(signal, gatewayReader(gateway)));
     changes.onModuleDestroy();
     for (const stream of opened) stream.resume();
     await until(() => changes.size === 0);
@@ -339,7 +342,7 @@ describe('streams of changes', () => {
     };
     const watch = new ChangeWatch(counting, () => undefined);
     const watched = new ChangeStreams(watch, gatewayEvents, limits);
-    const stream = await watched.open(signal, gateway);
+    const stream = await watched.open(signal, gatewayReader(gateway));
     stream.resume();
     await until(() => asked > 2);
     stream.destroy();

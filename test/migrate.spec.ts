@@ -40,10 +40,10 @@ const SCHEMA = {
   IpPolicies1795824000005: '8a3c1f03d0993af6',
   TunnelGroups1795824000006: '3ff5848d18d91d27',
   Claims1795824000007: '24cfb54e7db3b837',
-  BindDecisions1795824000008: '2688d03fd76ff323',
+  BindDecisions1795824000008: 'c49d9fc7c6fcf7c7',
   Transparency1795824000009: '3e5e1b13b4b89efd',
-  TunnelSessions1795824000010: 'dbbbddfd76682c82',
-  TunnelRecords1795824000011: '68f8f6facb456e37',
+  TunnelSessions1795824000010: '97cceda0b3044dd1',
+  TunnelRecords1795824000011: '8af0543b31bd3be6',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -30,6 +30,7 @@ const WITHOUT_ACCOUNT = {
   'for the streams of all gateways, and for all who follow a log': [
     'credential_changes',
     'edge_changes',
+    'session_changes',
     'log_sizes_of_accounts',
   ],
   'rounds of the service: the sealer, removals of what deleted owners had, the record of decisions and its purge': [
@@ -37,8 +38,8 @@ const WITHOUT_ACCOUNT = {
     'next_log',
     'take_pending_removal',
     'write_bind_decisions',
-    'accounts_with_old_decisions',
     'accounts_with_usage',
+    'accounts_with_presence',
   ],
   'for a gateway, which may serve all accounts: what it reports, and what is left when it is silent': [
     ...['lock_gateway_run', 'add_gateway_run', 'hear_gateway_run', 'forget_gateway_run', 'use_of_gateway_token'],

@@ -21,7 +21,7 @@ function documentedFor(route: string): string[] {
 }
 
 /** These refuse an unknown parameter; the other routes ignore it, except in strict mode. */
-const REFUSES_UNKNOWN = /^GET \/(events|bind_decisions|.+\/events)$/;
+const REFUSES_UNKNOWN = /^GET \/(events|bind_decisions|.+_records|.+\/events)$/;
 const ROUTES = Object.keys(SAMPLES);
 const DOCUMENTED = ROUTES.flatMap((route) => documentedFor(route).map((name) => [route, name] as const));
 /** Official clients send these empty. */
@@ -136,8 +136,16 @@ describe('every route', () => {
 
 describe('a field of the items of a list', () => {
   it.each([
-    ['/ssh_credentials?description=x', 'description', 'its filters are fingerprint, owner_id, expiring_before'],
-    ['/ssh_credentials?source_cidrs=x', 'source_cidrs', 'its filters are fingerprint, owner_id, expiring_before'],
+    [
+      '/ssh_credentials?description=x',
+      'description',
+      'its filters are fingerprint, owner_id, expiring_before, online, last_seen_before',
+    ],
+    [
+      '/ssh_credentials?source_cidrs=x',
+      'source_cidrs',
+      'its filters are fingerprint, owner_id, expiring_before, online, last_seen_before',
+    ],
     ['/edges/tcp?hostports=a.example:1', 'hostports', 'it has no filters'],
     ['/bot_users?name=x', 'name', 'it has no filters'],
     ['/service_users?description=x', 'description', 'it has no filters'],

@@ -312,6 +312,36 @@ describe('the list of sessions', () => {
   });
 });
 
+describe('a tunnel group', () => {
+  it('has the open tunnels with all of its labels, which change its ETag and no If-Match', async () => {
+    const member = await addUser(service, 'member', tenant.client);
+    const group = (await tenant.client.post('/backends/tunnel_group', { labels: { app: 'build', dc: 'x' } })).body;
+    const none = (await tenant.client.post('/backends/tunnel_group', { labels: {} })).body;
+    const path = `/backends/tunnel_group/${group.id}`;
+    const before = await tenant.client.get(path);
+    expect([before.body.tunnels, before.headers.get('etag')]).toEqual([[], '"1"']);
+    const session = newSession(credential);
+    const labels = (...pairs: [string, string][]) => pairs.map(([key, value]) => ({ label: { key, value } }));
+    const both = newTunnel(session, { targets: labels(['dc', 'x'], ['app', 'build'], ['more', 'm']) });
+    const one = newTunnel(session, { targets: labels(['app', 'build']) });
+    await gateway.send({ sessions: [session], tunnels: [both, one, newTunnel(session)] });
+    const { body, headers } = await tenant.client.get(path);
+    const refs = [{ id: both.id, uri: `${service.app.url}/tunnels/${both.id}` }];
+    expect(body).toEqual({ ...before.body, tunnels: refs });
+    const { backends } = (await tenant.client.get('/backends/tunnel_group')).body;
+    expect(backends).toEqual([{ ...none, tunnels: [] }, body]);
+    expect((await member.client.get(path)).body.tunnels).toEqual([]);
+    const etag = headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"1;[0-9a-f]{16}"$/);
+    const same = await tenant.client.send('GET', path, undefined, { 'if-none-match': etag });
+    expect(same.status).toBe(304);
+    await gateway.send({ ended_tunnels: [endOf(both)] });
+    expect((await tenant.client.send('GET', path, undefined, { 'if-none-match': etag })).body.tunnels).toEqual([]);
+    const patch = await tenant.client.send('PATCH', path, JSON.stringify(body), { 'if-match': etag });
+    expect([patch.status, patch.body.tunnels]).toEqual([200, []]);
+  });
+});
+
 describe('a stop', () => {
   it('is an event with its actor, reaches the gateway with its next whole state, and may be sent again', async () => {
     const session = newSession(credential);

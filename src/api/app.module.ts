@@ -19,6 +19,7 @@ import { BindDecisionMetrics } from './gateway-api/decision-record/bind-decision
 import { BindDecisionsModule } from './gateway-api/decision-record/bind-decisions.module.js';
 import { GatewayPolicy } from './gateway-api/decisions/gateway-policy.js';
 import { GatewayApiModule } from './gateway-api/gateway-api.module.js';
+import { RecordsModule } from './gateway-api/records/records.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
@@ -128,6 +129,7 @@ const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule[
   ApiKeysModule,
   TunnelSessionsModule,
   BindDecisionsModule,
+  RecordsModule,
   ChecksModule,
   // Without tokens no gateway can authenticate, so its routes do not exist.
   ...(config.gatewayTokens.length > 0 ? [GatewayApiModule] : []),

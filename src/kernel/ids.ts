@@ -34,6 +34,11 @@ function base62(ksuid: bigint): string {
   return text;
 }
 
+function freshAt(at: Date): bigint {
+  const ms = sinceEpochMs(at);
+  return firstOf(Math.floor(ms / 1000), ms % 1000) + randomNumber(RANDOM_BYTES);
+}
+
 /**
  * Makes ids and times. Within a process ids strictly increase, even if the clock steps back: the time never goes back,
  * and an id that would not be greater becomes the last id plus a random step. Steps of 1 would let an account count the
@@ -53,11 +58,15 @@ export class IdSource {
 
   /** A new id with the millisecond of `at`, or with the millisecond of the newest id if that is later. */
   next(prefix: IdPrefix, at = this.now()): string {
-    const ms = sinceEpochMs(at);
-    const fresh = firstOf(Math.floor(ms / 1000), ms % 1000) + randomNumber(RANDOM_BYTES);
+    const fresh = freshAt(at);
     this.last = fresh > this.last ? fresh : this.last + 1n + randomNumber(STEP_BYTES);
     return `${prefix}_${base62(this.last)}`;
   }
+}
+
+/** An id with the millisecond of a time that may be long past. Ids of one millisecond have no order. */
+export function idAt(prefix: IdPrefix, at: Date): string {
+  return `${prefix}_${base62(freshAt(at))}`;
 }
 
 /**

@@ -153,6 +153,7 @@ const sessionId = async (walk: Walk): Promise<string> => (await openSession(walk
 
 const SESSION_SAMPLES: Record<string, Sample> = {
   'GET /tunnel_sessions': {},
+  'GET /tunnel_sessions/changes': {},
   'GET /tunnel_sessions/:id': { made: sessionId },
   'POST /tunnel_sessions/:id/stop': { made: sessionId },
   'POST /tunnel_sessions/:id/restart': { made: sessionId },
@@ -220,6 +221,8 @@ const asSamples = (samples: Record<string, ResourceSample>): Record<string, Samp
 export const SAMPLES: Record<string, Sample> = {
   ...GATEWAY_SAMPLES,
   'GET /bind_decisions': {},
+  'GET /tunnel_session_records': {},
+  'GET /edge_connection_records': {},
   'GET /ssh_credentials/:id/usage': { on: 'ssh_credentials' },
   ...asSamples(RESOURCE_SAMPLES),
   ...SESSION_SAMPLES,

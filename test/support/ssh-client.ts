@@ -30,7 +30,11 @@ export interface Login {
   readonly output: () => string;
   /** Makes ssh silent, as if its machine were gone. */
   readonly freeze: () => void;
+  /** Ends ssh without a word to the gateway. */
+  readonly crash: () => void;
   readonly close: () => Promise<void>;
+  /** Resolves when ssh has ended. */
+  readonly ended: Promise<unknown>;
 }
 
 /** Options that ignore the configuration, keys and agent of the machine and the user. */
@@ -101,7 +105,9 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
     child.kill('SIGCONT');
     await ended;
   });
-  return { isOpen, output: () => output, freeze: () => void child.kill('SIGSTOP'), close };
+  const freeze = (): void => void child.kill('SIGSTOP');
+  const crash = (): void => void child.kill('SIGKILL');
+  return { isOpen, output: () => output, freeze, crash, close, ended };
 }
 
 /** Runs ssh with other options, and optionally a command, until it ends. */

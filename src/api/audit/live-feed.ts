@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
 import { LogHeads } from '../../event-log/index.js';
+import { endWhenUnauthorized, type StillAuthorized } from '../http/still-authorized.js';
 import { EventFeed, type FeedSelection } from './event-feed.js';
 import { lastMessageOf, lostTail } from './lost-tail.js';
 import { StreamLimit } from './stream-limit.js';
@@ -28,9 +29,6 @@ interface Messages {
   readonly text: string;
   readonly scannedTo: number;
 }
-
-/** Whether a follower may still read the log, checked in the database. */
-type StillAuthorized = () => Promise<boolean>;
 
 /**
  * Server-Sent Events: the log after a position, and then every new event. A follower holds at most one page and reads
@@ -133,18 +131,6 @@ export class LiveFeed implements OnModuleDestroy {
 
 /** The position is the id of the message, which a client that reconnects sends as Last-Event-ID. */
 const messageOf = (position: number, line: string): string => `id: ${position}\ndata: ${line}\n\n`;
-
-async function endWhenUnauthorized(
-  stillAuthorized: StillAuthorized,
-  checkEveryMs: number,
-  ending: AbortController,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(checkEveryMs, undefined, { ref: false });
-    if (!(await stillAuthorized())) ending.abort();
-  }
-}
 
 async function cutOff(stream: Readable): Promise<void> {
   await sleep(MAX_ENDING_MS, undefined, { ref: false });

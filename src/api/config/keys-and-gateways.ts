@@ -52,7 +52,8 @@ export const KEYS_AND_GATEWAYS = {
   },
   decisionsRetentionDays: {
     name: 'DECISIONS_RETENTION_DAYS',
-    about: 'Days for which bind decisions are kept; 0: for ever.',
+    about:
+      'Days for which bind decisions and the records of sessions, tunnels and edge connections are kept; 0: for ever.',
     example: '90',
     fallback: 90,
     parse: integer(0, 36_500),

@@ -3,8 +3,15 @@ import type { FastifyRequest } from 'fastify';
 import type { EventMetadata } from '../../event-log/index.js';
 import { malformed } from '../../kernel/problem.js';
 
-/** The ETag of a resource is the version of its stream, which grows by one with each change and never repeats. */
-export const etagOf = (entity: { readonly version: number }): string => `"${entity.version}"`;
+/**
+ * The ETag of a resource is the version of its stream, which grows by one with each change and never repeats. An answer that
+ * also shows what no event says has a digest of it after the version.
+ */
+export function etagOf(entity: { readonly version: number }, live?: object): string {
+  if (live === undefined) return `"${entity.version}"`;
+  const digest = createHash('sha256').update(JSON.stringify(live)).digest('hex').slice(0, 16);
+  return `"${entity.version};${digest}"`;
+}
 
 const ENTITY_TAGS = /^\s*(\*|(W\/)?"[^"]*"(\s*,\s*(W\/)?"[^"]*")*)\s*$/;
 
@@ -18,7 +25,8 @@ export function readIfMatch({ headers }: FastifyRequest): { ifMatch?: (version: 
   if (!ENTITY_TAGS.test(header)) {
     throw malformed('If-Match must be an ETag in quotes, such as "2", several of them, or *.');
   }
-  const tags = tagsOf(header);
+  // A change is of what events say, so the digest of the rest does not count.
+  const tags = tagsOf(header).map((tag) => tag.replace(/;[0-9a-f]{16}"$/, '"'));
   return { ifMatch: (version) => tags.includes('*') || tags.includes(etagOf({ version })) };
 }
 

@@ -21,6 +21,7 @@ export const readsEverything = (caller: Pick<Caller, 'role'>): boolean => isAdmi
 const NOT_FOR_MEMBERS = {
   'the log': 'Only admins and auditors may read the log: it shows who did what, and from where.',
   'bind decisions': 'Only admins and auditors may read bind decisions.',
+  'tunnel records': 'Only admins and auditors may read the records of tunnels.',
 } as const;
 
 export function refuseUnlessReadsEverything(caller: Caller, what: keyof typeof NOT_FOR_MEMBERS): void {

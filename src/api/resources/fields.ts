@@ -55,7 +55,7 @@ export const READ_ONLY = { description: 'Read-only: omit it, or send its current
 export const ReadOnly = (): PropertyDecorator => Text(READ_ONLY);
 
 /** A read-only field that a POST takes too, so that a caller can send the answer of a GET to create a copy. */
-export const IGNORED_BY_POST = { description: `${READ_ONLY.description} POST ignores it.` };
+const IGNORED_BY_POST = { description: `${READ_ONLY.description} POST ignores it.` };
 
 /** id, uri and created_at in a PATCH. */
 export class ReadOnlyEnvelope {

@@ -3,6 +3,7 @@ import { AuditReads, type Connections, type Ref } from '../../database/index.js'
 import { AsOfQueries, type DomainEvent, type Entity, LogPositions, LogReader } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { isId } from '../../kernel/ids.js';
+import { malformed } from '../../kernel/problem.js';
 import { Answer } from '../http/answer.js';
 import { lastOf, pageOf, readPageRequest } from '../http/pages.js';
 import { etagOf } from '../http/preconditions.js';
@@ -18,16 +19,22 @@ export class Found<State> extends Answer {
   constructor(
     private readonly resource: ResourceDescriptor<State>,
     readonly entity: Entity<State>,
+    /** Fields of the answer that no event says. */
+    private readonly live?: (baseUrl: string) => object,
   ) {
     super();
   }
 
   get headers() {
-    return { etag: etagOf(this.entity) };
+    return { etag: etagOf(this.entity, this.live?.('')) };
   }
 
   render(baseUrl: string): object {
-    return this.resource.toResource(this.entity, baseUrl);
+    return { ...this.resource.toResource(this.entity, baseUrl), ...this.live?.(baseUrl) };
+  }
+
+  with(live: (baseUrl: string) => object): Found<State> {
+    return new Found(this.resource, this.entity, live);
   }
 }
 
@@ -61,7 +68,7 @@ export class Reads {
   ): Promise<Record<string, unknown>> {
     const { caller, baseUrl, query } = request;
     const page = readPageRequest(query, resource.idPrefix);
-    const selections = readSelections(resource, query);
+    const selections = narrowed(resource, request, readSelections(resource, query));
     const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
     const { found, asOf } = isAsOf(request)
       ? await this.fromLog(request, async (connections, position) => ({
@@ -110,7 +117,7 @@ export class Reads {
   }
 }
 
-const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== undefined;
+export const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== undefined;
 
 const findAt = async <State extends object>(
   connections: Connections,
@@ -148,6 +155,20 @@ function readSelections<State>(
     const text = lastOf(query[filter.name]);
     return text === undefined ? [] : [{ filter, value: filter.read(text) }];
   });
+}
+
+/** Refuses a filter of now with `as_of`, and adds the owner for a member: see ListFilter.isOfNow. */
+function narrowed<State>(
+  { filters = [] }: ResourceDescriptor<State>,
+  request: ReadRequest,
+  selections: readonly Selection<State>[],
+): readonly Selection<State>[] {
+  const ofNow = selections.find(({ filter }) => filter.isOfNow);
+  if (ofNow === undefined) return selections;
+  if (isAsOf(request)) throw malformed(`${ofNow.filter.name} is about now: leave out as_of.`);
+  const owner = filters.find(({ name }) => name === OF_OWNER.name);
+  if (readsEverything(request.caller) || owner === undefined) return selections;
+  return [{ filter: owner, value: request.caller.principalId }, ...selections];
 }
 
 /** An entity from the log may be deleted. `EntityQueries` gives live ones only. */

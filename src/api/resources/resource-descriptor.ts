@@ -41,6 +41,11 @@ export interface ListFilter<State> {
    * the deletion.
    */
   readonly isFixed?: true;
+  /**
+   * No event makes the field, so it has no past. It says when an entity is used: members select among their own, as they see
+   * sessions.
+   */
+  readonly isOfNow?: true;
   /** The relation that has the rows `t`. Absent: the table. $4 is the value, here and in `rows`. */
   readonly from?: string;
   /** Finds the rows by the filter's own index. */

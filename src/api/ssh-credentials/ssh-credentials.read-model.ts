@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { coalescedRows, wantedRows } from '../../database/index.js';
 import { claimValue, entityTable, type ReadModel } from '../../event-log/index.js';
+import { malformed, quoted } from '../../kernel/problem.js';
 import { readFingerprint } from '../../rules/index.js';
 import { requireWellFormedOwnerId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
@@ -89,5 +90,41 @@ const EXPIRING_BEFORE: ListFilter<SshCredential> = {
   matches: ({ expires_at }, value) => expires_at != null && expires_at < new Date(value),
 };
 
+const IS_ONLINE = (of: string) => `exists (
+  select from credential_presence p where p.account_id = ${of}.account_id and p.credential_id = ${of}.id and p.sessions > 0)`;
+const NOT_OF_A_MOMENT = { isOfNow: true, matches: () => false } as const;
+
+/** Credentials that nobody uses now, and that were last seen earlier or never. */
+const LAST_SEEN_BEFORE: ListFilter<SshCredential> = {
+  ...NOT_OF_A_MOMENT,
+  name: 'last_seen_before',
+  read: (text) => parseTime('last_seen_before', text.replace(' ', '+')).toISOString(),
+  rows: `t.account_id = $1 and t.id < $2 and t.id > 'sshcr_' and not exists (select from credential_presence p
+    where p.account_id = t.account_id and p.credential_id = t.id and (p.sessions > 0 or p.last_seen_at >= $4::timestamptz))`,
+  order: 't.id desc',
+  condition: (value) => `not exists (select from credential_presence p
+    where p.account_id = t.account_id and p.credential_id = t.id and (p.sessions > 0 or p.last_seen_at >= ${value}::timestamptz))`,
+};
+
+/**
+ * As the last filter it finds rows only if it is the only one, so each part of its relation may have the limit of the page:
+ * few credentials may be online, or few may not be.
+ */
+const ONLINE: ListFilter<SshCredential> = {
+  ...NOT_OF_A_MOMENT,
+  name: 'online',
+  read(text) {
+    if (text === 'true' || text === 'false') return text;
+    throw malformed(`online ${quoted(text)} must be true or false.`);
+  },
+  from: `((select c.* from credential_presence p join ssh_credentials c on c.account_id = p.account_id and c.id = p.credential_id
+      where $4::boolean and p.account_id = $1 and p.credential_id < $2 and p.sessions > 0 order by p.credential_id desc limit $3)
+    union all (select c.* from ssh_credentials c
+      where not $4::boolean and c.account_id = $1 and c.id < $2 and not ${IS_ONLINE('c')} order by c.id desc limit $3))`,
+  rows: 'true',
+  order: 't.id desc',
+  condition: (value) => `${IS_ONLINE('t')} = ${value}::boolean`,
+};
+
 /** The filters of the list. */
-export const FILTERS = [FINGERPRINT, OWNER_ID, EXPIRING_BEFORE];
+export const FILTERS = [FINGERPRINT, OWNER_ID, EXPIRING_BEFORE, LAST_SEEN_BEFORE, ONLINE];

@@ -100,6 +100,17 @@ export const LIST_PARAMETERS = [
     'Only credentials that expire before this RFC 3339 time. Those that have expired already are among them.',
     { type: 'string', format: 'date-time' },
   ),
+  queryParameter(
+    'online',
+    'Only credentials with an open tunnel session, or only those without one. Not with `as_of`; members select among their own.',
+    { type: 'boolean' },
+  ),
+  queryParameter(
+    'last_seen_before',
+    'Only credentials without an open session that were last seen before this RFC 3339 time, or never. Not with `as_of`; ' +
+      'members select among their own.',
+    { type: 'string', format: 'date-time' },
+  ),
   AS_OF,
 ];
 

@@ -4,12 +4,14 @@ import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } 
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { Body } from '../http/validated-body.js';
 import { HistoryResource } from '../resources/history.resource.js';
-import { Reads } from '../resources/reads.js';
+import { isAsOf, Reads } from '../resources/reads.js';
+import { OpenTunnelsOfGroups } from './open-tunnels.js';
 import { CreateTunnelGroup, DeleteTunnelGroup, UpdateTunnelGroup } from './tunnel-groups.handlers.js';
 import {
   CreateTunnelGroupBody,
   TUNNEL_GROUPS,
   TunnelGroupResource,
+  tunnelRefs,
   UpdateTunnelGroupBody,
 } from './tunnel-groups.resource.js';
 
@@ -21,6 +23,7 @@ export class TunnelGroupsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly reads: Reads,
+    private readonly tunnels: OpenTunnelsOfGroups,
   ) {}
 
   @Post()
@@ -40,14 +43,25 @@ export class TunnelGroupsController {
     listKey: 'backends',
     creation: [CreateTunnelGroupBody],
   })
-  list(@Read() request: ReadRequest) {
-    return this.reads.list(TUNNEL_GROUPS, request);
+  async list(@Read() request: ReadRequest) {
+    const page = await this.reads.list(TUNNEL_GROUPS, request);
+    if (isAsOf(request)) return page;
+    const groups = page.backends as readonly TunnelGroupResource[];
+    const open = await this.tunnels.of(request.caller, groups);
+    const backends = groups.map((group) => ({
+      ...group,
+      tunnels: tunnelRefs(open.get(group.id) ?? [], request.baseUrl),
+    }));
+    return { ...page, backends };
   }
 
   @Get(':id')
   @ApiGet(TunnelGroupResource, { id: 'getTunnelGroup', summary: 'Get a tunnel group', problems: ['not_found'] })
-  get(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(TUNNEL_GROUPS, request, id);
+  async get(@Read() request: ReadRequest, @Param('id') id: string) {
+    const found = await this.reads.get(TUNNEL_GROUPS, request, id);
+    if (isAsOf(request)) return found;
+    const ids = (await this.tunnels.of(request.caller, [found.entity])).get(id);
+    return ids === undefined ? found : found.with((baseUrl) => ({ tunnels: tunnelRefs(ids, baseUrl) }));
   }
 
   @Get(':id/events')

@@ -2,16 +2,9 @@ import type { Entity } from '../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL } from '../http/openapi/parts.js';
 import { List, MapField } from '../http/validated-body.js';
-import {
-  Description,
-  describedIn,
-  describedResource,
-  Envelope,
-  IGNORED_BY_POST,
-  Metadata,
-  textFields,
-} from '../resources/fields.js';
+import { Description, describedIn, describedResource, Envelope, Metadata, textFields } from '../resources/fields.js';
 import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
+import { MAX_TUNNELS_OF_GROUP } from './open-tunnels.js';
 import {
   type Labels,
   MAX_LABEL_BYTES,
@@ -29,13 +22,17 @@ const LABELS = {
   additionalProperties: { type: 'string', maxLength: MAX_LABEL_BYTES, 'x-max-bytes': MAX_LABEL_BYTES },
   example: { app: 'build' },
 };
-const TUNNELS = 'Tunnels that match the labels. This service knows none, so the list is empty.';
+const TUNNELS = {
+  description: `The newest open tunnels that have all of the labels, at most ${MAX_TUNNELS_OF_GROUP}. Members see those of the credentials that they own. Empty in answers to changes and with \`as_of\`.`,
+  example: [],
+};
+const IGNORED = { description: 'Ignored: what is open is not changed here.' };
 
 export class CreateTunnelGroupBody extends Envelope {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @MapField(LABELS) labels?: object;
-  @List({ ...IGNORED_BY_POST, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
+  @List({ ...IGNORED, items: { type: 'object' }, example: [] }) tunnels?: unknown[];
 }
 
 export class UpdateTunnelGroupBody extends CreateTunnelGroupBody {}
@@ -49,7 +46,7 @@ class TunnelRef {
 @ApiSchemaName('TunnelGroup')
 export class TunnelGroupResource extends describedResource(PATH, 'bkdtg', TEXTS) {
   @ApiField({ ...LABELS, type: 'object' }) labels!: Labels;
-  @ApiField({ description: TUNNELS, listOf: TunnelRef, example: [] }) tunnels!: readonly TunnelRef[];
+  @ApiField({ ...TUNNELS, listOf: TunnelRef }) tunnels!: readonly TunnelRef[];
 }
 
 export const TUNNEL_GROUPS: ResourceDescriptor<TunnelGroup, TunnelGroupEvent> = {
@@ -57,10 +54,13 @@ export const TUNNEL_GROUPS: ResourceDescriptor<TunnelGroup, TunnelGroupEvent> = 
   idPrefix: 'bkdtg',
   path: PATH,
   listKey: 'backends',
-  readOnlyFields: ['tunnels'],
   notFound: tunnelGroupNotFound,
   toResource,
 };
+
+/** The tunnels of a group, as its answers show them. */
+export const tunnelRefs = (ids: readonly string[], baseUrl: string): readonly TunnelRef[] =>
+  ids.map((id) => ({ id, uri: `${baseUrl}/tunnels/${id}` }));
 
 function toResource(group: Entity<TunnelGroup>, baseUrl: string): TunnelGroupResource {
   return { ...describedIn(group, baseUrl, PATH), labels: inOrder(group.labels), tunnels: [] };

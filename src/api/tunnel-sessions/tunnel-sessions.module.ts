@@ -1,12 +1,32 @@
-import { Module } from '@nestjs/common';
+import { Logger, Module } from '@nestjs/common';
+import type { Pool } from 'pg';
+import { POOL } from '../../database/index.js';
+import { ChangeWatch } from '../gateway-api/revocations/change-watch.js';
 import { OpenSessions } from './open-sessions.js';
+import { SessionChangesController } from './session-changes.controller.js';
+import { SessionChangeStreams, SessionChanges } from './session-changes.js';
 import { TunnelSessionsController } from './tunnel-sessions.controller.js';
 import { TUNNEL_SESSION_HANDLERS } from './tunnel-sessions.handlers.js';
 import { TunnelsController } from './tunnels.controller.js';
 
+/** One query of each instance while somebody listens. */
+const POLL_EVERY_MS = 500;
+
 /** What is open stays readable when the operator takes the gateway tokens away, until it ends. */
 @Module({
-  controllers: [TunnelSessionsController, TunnelsController],
-  providers: [OpenSessions, ...TUNNEL_SESSION_HANDLERS],
+  // The changes come first, since their path would be an id otherwise.
+  controllers: [SessionChangesController, TunnelSessionsController, TunnelsController],
+  providers: [
+    OpenSessions,
+    {
+      provide: SessionChangeStreams,
+      useFactory: (pool: Pool) => {
+        const warn = (message: string) => new Logger('TunnelSessions').warn(message);
+        return new SessionChangeStreams(new ChangeWatch(new SessionChanges(pool), warn, POLL_EVERY_MS));
+      },
+      inject: [POOL],
+    },
+    ...TUNNEL_SESSION_HANDLERS,
+  ],
 })
 export class TunnelSessionsModule {}

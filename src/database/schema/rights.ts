@@ -37,7 +37,14 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The functions that statements of the service call. A trigger calls its function without a right to it. */
-const FUNCTIONS = ['acl_digest', 'event_actor', 'event_leaf_hash', 'require_primary', 'tcp_edge_names'];
+const FUNCTIONS = [
+  'acl_digest',
+  'event_actor',
+  'event_leaf_hash',
+  'keep_partitions',
+  'require_primary',
+  'tcp_edge_names',
+];
 
 /** A right that a role lacks. `object` is what GRANT names, for example `table events`. */
 export interface MissingRight {

@@ -42,6 +42,9 @@ export const RECORDS = [
   { table: 'log_alarms', order: 'loss, signed, mark, raised_at' },
   { table: 'bind_decisions', order: 'id' },
   { table: 'credential_usage', order: 'credential_id' },
+  { table: 'tunnel_session_records', order: 'id' },
+  { table: 'tunnel_records', order: 'id' },
+  { table: 'edge_connection_records', order: 'id' },
   { table: 'pending_removals', order: 'owner_id' },
 ] as const;
 
@@ -64,9 +67,9 @@ export const exportQuery = (account: string, { after = 0, upTo }: { after?: numb
   from events where account_id = ${sqlLiteral(account)} and position > ${after}
     ${upTo === undefined ? '' : `and position <= ${upTo}`} order by position`);
 
-/** The query for the lines of an account's records in one table. */
+/** The query for the lines of an account's records in one table. A number of a transaction says nothing to another server. */
 export const recordsQuery = (account: string, { table, order }: (typeof RECORDS)[number]): string =>
-  copyLines(`select concat('{"table":"${table}","row":', to_json(t), '}') from ${table} t
+  copyLines(`select concat('{"table":"${table}","row":', to_jsonb(t) - 'transaction_id', '}') from ${table} t
     where account_id = ${sqlLiteral(account)} order by ${order}`);
 
 const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {

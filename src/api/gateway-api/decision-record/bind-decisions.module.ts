@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { BindDecisionRetention } from './bind-decision-retention.js';
 import { BindDecisionsController } from './bind-decisions.controller.js';
 import { BindDecisions } from './bind-decisions.js';
 import { CredentialUsageController } from './credential-usage.controller.js';
@@ -8,6 +7,6 @@ import { CredentialUsage } from './credential-usage.js';
 /** The record of bind decisions. It stays readable when the operator takes the gateway tokens away. */
 @Module({
   controllers: [BindDecisionsController, CredentialUsageController],
-  providers: [BindDecisions, CredentialUsage, BindDecisionRetention],
+  providers: [BindDecisions, CredentialUsage],
 })
 export class BindDecisionsModule {}

@@ -77,4 +77,20 @@ export const toResource = (decision: RecordedBindDecision): BindDecisionResource
 export class CredentialUsageResource {
   @ApiField(idField('sshcr')) id!: string;
   @ApiField(LAST_USED_AT) last_used_at!: string | null;
+  @ApiField({
+    description: 'Whether it has an open tunnel session. Null for members who do not own it.',
+    type: 'boolean',
+    nullable: true,
+    example: true,
+  })
+  online!: boolean | null;
+  @ApiField({
+    description:
+      'When it last had an open session: while online, the last report about one. Null if never, and for members who do not own it.',
+    type: 'string',
+    format: 'date-time',
+    nullable: true,
+    example: EXAMPLE_TIME,
+  })
+  last_seen_at!: string | null;
 }

@@ -12,13 +12,31 @@ interface UsageRow {
   readonly last_used_at: Date;
 }
 
+/** The newest report about an open session is the last sign of its client. */
+const PRESENCE = {
+  name: 'credential_presence_by_ids',
+  text: `select t.credential_id as id, t.sessions > 0 as online, case when t.sessions > 0 then coalesce((
+      select g.heard_at from tunnel_sessions s join gateway_runs g on g.id = s.gateway_id
+      where s.account_id = t.account_id and s.credential_id = t.credential_id order by s.id desc limit 1
+    ), t.last_seen_at) else t.last_seen_at end as last_seen_at
+    from ${wantedRows('credential_presence', 'credential_id')} t`,
+};
+
+export interface Presence {
+  readonly online: boolean;
+  readonly last_seen_at: Date;
+}
+
 /** When credentials last permitted a tunnel. This is kept longer than the decisions themselves. */
 @Injectable()
 export class CredentialUsage {
   private readonly find: (ref: Ref) => Promise<Date | undefined>;
+  /** Whether a credential has an open session, and when it last had one. Undefined if never. */
+  readonly presence: (ref: Ref) => Promise<Presence | undefined>;
 
   constructor(@Inject(POOL) pool: Pool) {
     this.find = coalescedRows(pool, USAGE, (row: UsageRow) => row.last_used_at);
+    this.presence = coalescedRows(pool, PRESENCE, (row: Presence & { readonly id: string }) => row);
   }
 
   /** RFC 3339; null if no use is recorded. */

@@ -8,6 +8,7 @@ import { gatewayOf, signalOf } from '../../http/request-context.js';
 import { MAX_HOSTPORT_BYTES } from '../../tcp-edges/hostport.js';
 import { requiredParameter } from '../binds/binds.resource.js';
 import { readRequiredParameter } from '../binds/gateway-requests.js';
+import { gatewayReader } from '../revocations/change-streams.js';
 import { EVENT_STREAM } from '../revocations/revocations.controller.js';
 import { EdgeChangeStreams } from './edge-changes.js';
 import { EdgePorts } from './edge-ports.js';
@@ -63,7 +64,8 @@ export class ServedEdgesController {
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const stream = request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), gatewayOf(request));
+    const stream =
+      request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), gatewayReader(gatewayOf(request)));
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
 }

@@ -11,7 +11,7 @@ export interface StreamLimits {
   readonly heartbeatMs: number;
   /** Maximum streams of one instance. */
   readonly maxStreams: number;
-  /** Maximum streams of one token at one instance: no gateway can take the streams of all others. */
+  /** Maximum streams of one token or account at one instance: none can take the streams of all others. */
   readonly maxStreamsOfToken: number;
   /** What a stream may hold for a slow reader. */
   readonly maxUnreadBytes: number;
@@ -19,9 +19,28 @@ export interface StreamLimits {
 
 /** An event of a stream, after `ready`. */
 export interface StreamEvent {
-  readonly name: 'changed' | 'stopped';
+  readonly name: 'changed' | 'stopped' | 'opened' | 'ended';
   readonly data: object;
 }
+
+/** Who reads a stream. */
+export interface StreamReader<Changed> {
+  /** Streams of one place count together, under this limit. */
+  readonly place: string;
+  /** The begin of a sentence about its streams. */
+  readonly who: string;
+  /** The end of the sentence that refuses another stream. */
+  readonly advice: string;
+  hears(changed: Changed): boolean;
+}
+
+/** A gateway hears of the accounts that it serves. */
+export const gatewayReader = (gateway: Gateway): StreamReader<Ref> => ({
+  place: `of token ${gateway.tokenNumber ?? 0}`,
+  who: 'This token',
+  advice: 'close one, or give each gateway a token of its own',
+  hears: ({ accountId }) => servesAccount(gateway, accountId),
+});
 
 export const STREAM_LIMITS: StreamLimits = {
   heartbeatMs: 5_000,
@@ -67,17 +86,17 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   }
 
   /**
-   * Opens a stream of the changes in the accounts that the gateway serves. Throws Problem 429 above a maximum. Rejects
-   * if the database is away.
+   * Opens a stream of the changes that the reader hears. Throws Problem 429 above a maximum. Rejects if the database is
+   * away.
    */
-  async open(disconnected: AbortSignal, gateway: Gateway): Promise<Readable> {
-    const leave = this.enter(gateway);
+  async open(disconnected: AbortSignal, reader: StreamReader<Changed>): Promise<Readable> {
+    const leave = this.enter(reader);
     const stream = this.make();
     const listener = {
       changed: (refs: readonly Changed[]) => {
         this.tell(
           stream,
-          refs.filter(({ accountId }) => servesAccount(gateway, accountId)),
+          refs.filter((ref) => reader.hears(ref)),
         );
       },
       lost: () => end(stream),
@@ -102,20 +121,18 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     return stream;
   }
 
-  /** Takes a place among the streams of the token, and one among all; returns a function that gives both back. */
-  private enter({ tokenNumber = 0 }: Gateway): () => void {
+  /** Takes a place among the streams of the reader's place, and one among all; returns a function that gives both back. */
+  private enter({ place, who, advice }: StreamReader<Changed>): () => void {
     const { maxStreams, maxStreamsOfToken } = this.limits;
-    const ofToken = `of token ${tokenNumber}`;
-    if (!this.places.take(ofToken, maxStreamsOfToken)) {
-      const advice = 'close one, or give each gateway a token of its own';
-      throw tooMany(`This token already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
+    if (!this.places.take(place, maxStreamsOfToken)) {
+      throw tooMany(`${who} already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
     }
     if (this.places.take(ALL_TOKENS, maxStreams)) {
       return () => {
-        for (const name of [ofToken, ALL_TOKENS]) this.places.giveBack(name);
+        for (const name of [place, ALL_TOKENS]) this.places.giveBack(name);
       };
     }
-    this.places.giveBack(ofToken);
+    this.places.giveBack(place);
     throw tooMany(`This instance already has ${maxStreams} streams of changes; close one.`);
   }
 

@@ -27,6 +27,7 @@ export class ChangeWatch<Changed extends Ref = Ref> {
   constructor(
     private readonly changes: ChangesSince<Changed>,
     private readonly warn: (message: string) => void,
+    private readonly pollEveryMs = POLL_EVERY_MS,
   ) {}
 
   /** Resolves when no change can be missed from now on. Rejects if the database is away. */
@@ -54,7 +55,7 @@ export class ChangeWatch<Changed extends Ref = Ref> {
     let last = first;
     try {
       for (;;) {
-        await sleep(POLL_EVERY_MS);
+        await sleep(this.pollEveryMs);
         if (this.listeners.size === 0) return this.end(undefined);
         const { watermark, changed } = await this.changes.since(last);
         if (changed === undefined) return this.end('too many changes at once, or another database server');
@@ -70,7 +71,7 @@ export class ChangeWatch<Changed extends Ref = Ref> {
     const listeners = [...this.listeners];
     this.listeners.clear();
     this.started = undefined;
-    if (listeners.length > 0) this.warn(`gateways must recheck what they hold: ${messageOf(reason)}`);
+    if (listeners.length > 0) this.warn(`readers of a stream of changes must ask anew: ${messageOf(reason)}`);
     for (const listener of listeners) listener.lost();
   }
 }

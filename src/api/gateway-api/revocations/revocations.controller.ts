@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
-import { ChangeStreams } from './change-streams.js';
+import { ChangeStreams, gatewayReader } from './change-streams.js';
 
 export const EVENT_STREAM = 'text/event-stream';
 
@@ -28,7 +28,8 @@ export class RevocationsController {
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const stream = request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), gatewayOf(request));
+    const stream =
+      request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), gatewayReader(gatewayOf(request)));
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
 }

@@ -1,5 +1,5 @@
 import type { Transaction } from '../../../database/index.js';
-import type { IdPrefix, IdSource } from '../../../kernel/ids.js';
+import { type IdPrefix, idAt } from '../../../kernel/ids.js';
 import type { ReportedEdgeConnection, ReportedEnd } from './session-report.js';
 import {
   COUNT_PRESENCE,
@@ -15,7 +15,8 @@ export interface Row {
   readonly id: string;
 }
 
-type SessionOfCredential = Row & { readonly credential_id: string };
+/** A session that opened or ended, and when. */
+export type SessionOfCredential = Row & { readonly credential_id: string; readonly seen_at: Date };
 
 /** An end of which nothing is known but when and why. */
 export const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number): ReportedEnd => ({
@@ -26,11 +27,10 @@ export const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number
 /** Ends sessions and tunnels of one gateway in a transaction: each open row becomes a record. */
 export class SessionEnds {
   /** By how much the open sessions of credentials change, by account and credential. */
-  private readonly presence = new Map<string, SessionOfCredential & { change: number }>();
+  private readonly presence = new Map<string, SessionOfCredential & { readonly change: number }>();
 
   constructor(
     private readonly transaction: Transaction,
-    private readonly ids: IdSource,
     private readonly gatewayId: string,
   ) {}
 
@@ -64,7 +64,7 @@ export class SessionEnds {
     gatewayName: string | undefined,
   ): Promise<readonly boolean[]> {
     if (ends.length === 0) return [];
-    const rows = ends.map((end) => ({ ...end, record_id: this.recordId('ec', end.ago_ms) }));
+    const rows = ends.map((end) => ({ ...end, record_id: recordId('ec', end.ago_ms) }));
     const values = [this.gatewayId, JSON.stringify(rows), gatewayName ?? null];
     const counted = await this.transaction.run<{ id: string }>(RECORD_EDGE_CONNECTIONS, values);
     const ids = new Set(counted.rows.map(({ id }) => id));
@@ -75,9 +75,9 @@ export class SessionEnds {
   count(sessions: readonly SessionOfCredential[], by: 1 | -1): void {
     for (const session of sessions) {
       const key = `${session.account_id} ${session.credential_id}`;
-      const counted = this.presence.get(key) ?? { ...session, change: 0 };
-      counted.change += by;
-      this.presence.set(key, counted);
+      const { change, seen_at: seenAt } = this.presence.get(key) ?? { ...session, change: 0 };
+      const seen_at = new Date(Math.max(session.seen_at.getTime(), seenAt.getTime()));
+      this.presence.set(key, { ...session, seen_at, change: change + by });
     }
   }
 
@@ -88,11 +88,10 @@ export class SessionEnds {
   }
 
   private values(prefix: IdPrefix, ends: readonly ReportedEnd[]): readonly unknown[] {
-    const rows = ends.map((end) => ({ ...end, record_id: this.recordId(prefix, end.ago_ms) }));
+    const rows = ends.map((end) => ({ ...end, record_id: recordId(prefix, end.ago_ms) }));
     return [this.gatewayId, JSON.stringify(rows)];
   }
-
-  private recordId(prefix: IdPrefix, agoMs: number): string {
-    return this.ids.next(prefix, new Date(this.ids.now().getTime() - agoMs));
-  }
 }
+
+/** Records have the time of the end in their ids, by which they are listed and kept. */
+const recordId = (prefix: IdPrefix, agoMs: number): string => idAt(prefix, new Date(Date.now() - agoMs));

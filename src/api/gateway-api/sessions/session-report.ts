@@ -14,7 +14,7 @@ const MAX_TEXT = 255;
 const MAX_AGE_MS = 315_576_000_000;
 
 /** Counters of a session or a tunnel. Null: the gateway does not count. */
-export interface Traffic {
+interface Traffic {
   readonly bytes_in: number | null;
   readonly bytes_out: number | null;
   readonly connections: number | null;
@@ -33,14 +33,14 @@ export interface ReportedSession extends Item {
   readonly ago_ms: number;
 }
 
-export interface ReportedTunnel extends Item {
+interface ReportedTunnel extends Item {
   readonly session_id: string;
   readonly credential_id: string;
   readonly targets: readonly object[];
   readonly ago_ms: number;
 }
 
-export interface ReportedTraffic extends Item, Traffic {}
+interface ReportedTraffic extends Item, Traffic {}
 
 export interface ReportedEnd extends Item, Traffic {
   readonly ago_ms: number;

@@ -2,9 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { inTransaction, type NamedStatement, onlyRow, POOL, type Transaction } from '../../../database/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
-import { IdSource } from '../../../kernel/ids.js';
 import { Problem } from '../../../kernel/problem.js';
-import { plainEnd, type Row, SessionEnds } from './session-ends.js';
+import { plainEnd, type Row, SessionEnds, type SessionOfCredential } from './session-ends.js';
 import type { ReportedEnd, ReportedSession, SessionReport } from './session-report.js';
 import {
   ADD_GATEWAY,
@@ -36,7 +35,7 @@ export const IGNORED = [
   'too_many_sessions',
 ] as const;
 
-export interface Ignored {
+interface Ignored {
   readonly id: string;
   readonly reason: (typeof IGNORED)[number];
 }
@@ -69,10 +68,7 @@ interface GatewayRun {
 /** Takes the reports of gateways. Each is one transaction, so it counts wholly or not at all. */
 @Injectable()
 export class SessionReports {
-  constructor(
-    @Inject(POOL) private readonly pool: Pool,
-    private readonly ids: IdSource,
-  ) {}
+  constructor(@Inject(POOL) private readonly pool: Pool) {}
 
   /** Throws Problem 403 for an account that the gateway does not serve, and 429 for one gateway too many. */
   take(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
@@ -87,7 +83,7 @@ export class SessionReports {
       await transaction.run(HEAR_GATEWAY, [report.gatewayId, report.number, ends]);
       const sendWhole = isNew ? !ends : !(run.is_whole || ends);
       if (!counted) return { counted, ignored: [], send_whole: sendWhole, stops: [] };
-      const counting = new CountedReport(transaction, this.ids, gateway, report);
+      const counting = new CountedReport(transaction, gateway, report);
       const ignored = await counting.count(isNew || !run.is_whole);
       const stops = ends ? (await transaction.run<Stop & object>(STOPPED_SESSIONS, [report.gatewayId])).rows : [];
       return { counted, ignored, send_whole: sendWhole, stops };
@@ -144,11 +140,10 @@ class CountedReport {
 
   constructor(
     private readonly transaction: Transaction,
-    ids: IdSource,
     private readonly gateway: Gateway,
     private readonly report: SessionReport,
   ) {
-    this.ends = new SessionEnds(transaction, ids, report.gatewayId);
+    this.ends = new SessionEnds(transaction, report.gatewayId);
   }
 
   /** `mayBeOpenAgain`: the gateway was silent, and its sessions may have been ended meanwhile. */
@@ -171,13 +166,12 @@ class CountedReport {
     const sessions = await this.withinLimit(this.past(this.report.sessions));
     if (sessions.length === 0) return;
     const { number } = this.report;
-    const rows = await this.run<Row & { readonly credential_id: string | null }>(OPEN_SESSIONS, sessions, [
-      number,
-      this.gateway.name ?? null,
-    ]);
-    const opened = rows.flatMap(({ credential_id, ...row }) =>
-      credential_id === null ? [] : [{ ...row, credential_id }],
+    const rows = await this.run<SessionOfCredential | (Row & { readonly credential_id: null })>(
+      OPEN_SESSIONS,
+      sessions,
+      [number, this.gateway.name ?? null],
     );
+    const opened = rows.filter((row): row is SessionOfCredential => row.credential_id !== null);
     this.ends.count(opened, 1);
     if (mayBeOpenAgain && opened.length > 0) {
       const values = [JSON.stringify(opened)];

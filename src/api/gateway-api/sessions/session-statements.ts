@@ -36,7 +36,8 @@ const OWNER = `coalesce(
   (select c.owner_id from ssh_credentials c where c.account_id = g.account_id and c.id = g.credential_id),
   (select e.data::json ->> 'owner_id' from events e
     where e.account_id = g.account_id and e.stream_id = g.credential_id and e.stream_version = 1))`;
-const AGO = `clock_timestamp() - g.ago_ms * interval '1 millisecond'`;
+/** All statements of a report have one time. */
+const AGO = `now() - g.ago_ms * interval '1 millisecond'`;
 
 /** $2: sessions; $3: the report; $4: name of the gateway. Returns those that count. */
 export const OPEN_SESSIONS = {
@@ -53,8 +54,8 @@ export const OPEN_SESSIONS = {
       select g.account_id, g.id, $1, $4, g.credential_id, g.owner_id, g.fingerprint, g.source, g.client, ${AGO}, $3
         from given g where g.owner_id is not null order by g.account_id, g.id
       on conflict (account_id, id) do nothing returning account_id, id, credential_id)
-    select account_id, id, null as credential_id from refreshed
-    union all select account_id, id, credential_id from added`,
+    select account_id, id, null as credential_id, null as seen_at from refreshed
+    union all select account_id, id, credential_id, now() from added`,
 };
 
 /** $2: tunnels; $3: the report. Returns those that count. `session_id` is null if its session is not open. */
@@ -118,7 +119,7 @@ export const END_SESSIONS = {
       source, client, started_at, ended_at, reason, bytes_in, bytes_out, connections)
     select account_id, record_id, id, gateway_id, gateway_name, credential_id, owner_id, fingerprint, source, client,
       started_at, ${ENDED_AT}, reason, last_in, last_out, last_connections from gone
-    returning account_id, session_id as id, credential_id`,
+    returning account_id, session_id as id, credential_id, ended_at as seen_at`,
 };
 
 /** The open tunnels of sessions. $2: the sessions. */
@@ -146,15 +147,18 @@ const forgetEnds = (name: string, table: 'tunnel_session_records' | 'tunnel_reco
 export const FORGET_SESSION_ENDS = forgetEnds('forget_ends_of_sessions', 'tunnel_session_records');
 export const FORGET_TUNNEL_ENDS = forgetEnds('forget_ends_of_tunnels', 'tunnel_records');
 
-/** $1: by how much the number of open sessions of each credential changes. In order, so that gateways do not deadlock. */
+/**
+ * $1: by how much the number of open sessions of each credential changes, and when it was seen. In order, so that gateways do
+ * not deadlock.
+ */
 export const COUNT_PRESENCE = {
   name: 'count_credential_presence',
   text: `insert into credential_presence as p (account_id, credential_id, sessions, last_seen_at)
-    select g.account_id, g.credential_id, g.change, clock_timestamp()
-      from json_to_recordset($1::json) as g(account_id text, credential_id text, change int)
+    select g.account_id, g.credential_id, g.change, g.seen_at
+      from json_to_recordset($1::json) as g(account_id text, credential_id text, change int, seen_at timestamptz)
       order by g.account_id, g.credential_id
     on conflict (account_id, credential_id)
-    do update set sessions = p.sessions + excluded.sessions, last_seen_at = excluded.last_seen_at`,
+    do update set sessions = p.sessions + excluded.sessions, last_seen_at = greatest(p.last_seen_at, excluded.last_seen_at)`,
 };
 
 /** $2: connections to edges that ended; $3: name of the gateway. Returns the records that count. */

@@ -2,7 +2,6 @@ import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { inTransaction, POOL, queryNamed, type Transaction, WRITE_LIMITS } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
-import { IdSource } from '../../../kernel/ids.js';
 import { PeriodicTask } from '../../instance/periodic-task.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { plainEnd, type Row, SessionEnds } from './session-ends.js';
@@ -45,7 +44,6 @@ export class SilentGateways extends PeriodicTask implements OnModuleInit {
 
   constructor(
     @Inject(POOL) private readonly pool: Pool,
-    private readonly ids: IdSource,
     @Inject(GatewayPolicy) private readonly policy: Pick<GatewayPolicy, 'outageGraceMs'>,
   ) {
     super(LOOK_EVERY_MS);
@@ -75,7 +73,7 @@ export class SilentGateways extends PeriodicTask implements OnModuleInit {
       const { rows } = await transaction.run<{ silent_ms: number }>(LOCK_SILENT, values);
       const [silent] = rows;
       if (silent === undefined) return false;
-      const ends = new SessionEnds(transaction, this.ids, id);
+      const ends = new SessionEnds(transaction, id);
       const endOf = (row: Row) => plainEnd(row, 'gateway_lost', silent.silent_ms);
       const sessions = (await next(transaction, UNREPORTED_SESSIONS, id)).map(endOf);
       await ends.endSessions(sessions);

@@ -11,7 +11,7 @@ export const HEADER_DEFINITIONS = {
   ETag: {
     description: 'Version of the resource; send it as If-Match or If-None-Match.',
     required: true,
-    schema: { type: 'string', pattern: '^"\\d+"$', examples: ['"1"'] },
+    schema: { type: 'string', pattern: '^"\\d+(;[0-9a-f]{16})?"$', examples: ['"1"'] },
   },
   'Log-Position': {
     description: "Position of the change in the account's log; without a change, the newest position.",

@@ -5,6 +5,7 @@ import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/htt
 import { retryAfterMsOf, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import { tell } from '../../print.js';
+import { eventsIn, type StreamEvent } from './event-stream.js';
 import { isConfidential } from './http-url.js';
 
 const MAX_ANSWER_MS = 30_000;
@@ -57,6 +58,21 @@ export class ServiceApi {
     );
     this.refuseUnlessOk(answer);
     return answer;
+  }
+
+  /** Reads a stream of Server-Sent Events until it ends. Rejects as `get` does, and after a silence. */
+  async follow(
+    path: string,
+    maxSilenceMs: number,
+    signal: AbortSignal,
+    tell: (event: StreamEvent) => void,
+  ): Promise<void> {
+    const request = { headers: { accept: 'text/event-stream', authorization: `Bearer ${this.apiKey}` } };
+    const limits = { maxMs: maxSilenceMs, signal };
+    await this.http.exchange(new URL(path, `${this.name}/`), request, limits, async (answer, heard) => {
+      if (answer.statusCode !== 200) this.refuseUnlessOk(await readAnswer(answer));
+      for await (const event of eventsIn(answer, heard)) tell(event);
+    });
   }
 
   private refuseUnlessOk({ status, headers, text }: Answer): void {

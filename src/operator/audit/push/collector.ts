@@ -32,6 +32,9 @@ const ADVICE: Readonly<Record<number, string>> = {
   413: 'choose a smaller --batch',
 };
 
+/** What is sent in one request. */
+export type Delivery = Pick<Batch, 'id' | 'name' | 'body'>;
+
 /** An HTTP server that takes batches of CloudEvents. */
 export class Collector {
   private readonly http = new HttpClient();
@@ -52,7 +55,7 @@ export class Collector {
    * Sends a batch until the collector accepts it. Rejects when the signal aborts, and with OperatorError if the
    * collector refuses the batch for good: to skip it would be a silent loss.
    */
-  async deliver(batch: Batch, signal: AbortSignal): Promise<void> {
+  async deliver(batch: Delivery, signal: AbortSignal): Promise<void> {
     let failures = 0;
     const failed = (error: unknown, pauseMs = 0): void => {
       failures += 1;
@@ -64,7 +67,7 @@ export class Collector {
     if (failures > 0) this.report(`${this.name} accepts ${batch.name}`);
   }
 
-  private async attempt({ id, name, body }: Batch, signal: AbortSignal): Promise<void> {
+  private async attempt({ id, name, body }: Delivery, signal: AbortSignal): Promise<void> {
     const headers = {
       'content-type': 'application/cloudevents-batch+json',
       ...webhookHeaders(id, body, this.secrets),

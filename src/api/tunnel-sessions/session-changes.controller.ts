@@ -1,0 +1,61 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../../kernel/caller.js';
+import type { StreamReader } from '../gateway-api/revocations/change-streams.js';
+import { EVENT_STREAM } from '../gateway-api/revocations/revocations.controller.js';
+import { Authenticator } from '../http/authenticator.js';
+import { ApiAccountAnswer, ApiTag } from '../http/openapi/decorators.js';
+import { callerOf, signalOf } from '../http/request-context.js';
+import { endWhenUnauthorized } from '../http/still-authorized.js';
+import { readsEverything } from '../resources/access-rules.js';
+import { type ChangedSession, SessionChangeStreams } from './session-changes.js';
+import { SESSIONS_PATH } from './tunnel-sessions.resource.js';
+
+/** How long a reader may still read after its key was revoked or its owner lost the role. */
+const CHECK_EVERY_MS = 1_000;
+
+/** The news of sessions. Its path comes before `:id` of the lists. */
+@ApiTag('Tunnel sessions')
+@Controller(`${SESSIONS_PATH}/changes`)
+export class SessionChangesController {
+  constructor(
+    private readonly streams: SessionChangeStreams,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  @Get()
+  @ApiAccountAnswer(
+    { contentType: EVENT_STREAM },
+    {
+      id: 'followTunnelSessions',
+      summary: 'Follow the tunnel sessions that open and end',
+      description:
+        'Server-Sent Events. `ready` says that no later change will be missed, so list the sessions after it. `opened` and `ended` ' +
+        'come within seconds. Their data has `session_id`, `account_id`, `credential_id`, `owner_id`, `gateway_id`, `gateway_name`, ' +
+        '`source`, `client`, `started_at` and counters; an end has `ended_at` and `reason` too. A session that opens and ends at once ' +
+        'may have its end alone. Members hear of the credentials that they own. When the stream ends or leaves out a number, open ' +
+        'another one and list again: nothing is kept for you, but `/tunnel_session_records` has what ended.',
+      problems: ['too_many_requests'],
+    },
+  )
+  async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no');
+    if (request.method === 'HEAD') return void reply.send('');
+    const caller = callerOf(request);
+    const stream = await this.streams.open(signalOf(request), readerOf(caller));
+    const [closed, ending] = [new AbortController(), new AbortController()];
+    stream.once('close', () => closed.abort());
+    ending.signal.addEventListener('abort', () => stream.push(null), { once: true });
+    const stillAuthorized = () => this.authenticator.isStillAuthorized(request, caller);
+    void endWhenUnauthorized(stillAuthorized, CHECK_EVERY_MS, ending, closed.signal);
+    void reply.send(stream);
+  }
+}
+
+const readerOf = (caller: Caller): StreamReader<ChangedSession> => ({
+  place: `of account ${caller.accountId}`,
+  who: 'This account',
+  advice: 'close one',
+  hears: ({ accountId, ownerId }) =>
+    accountId === caller.accountId && (readsEverything(caller) || ownerId === caller.principalId),
+});
