@@ -212,10 +212,13 @@ export class OpenSessions {
     this.onNews();
   }
 
-  /** The service did not know what ended. It is told again, before the later ends: a session ends after its tunnels. */
+  /** The service did not know what ended, so it is told again. A session must end after its tunnels. */
   takeBack(ends: readonly Ended[]): void {
     for (const ended of ends) ended.isUnknown = true;
-    if (ends.length > 0) this.ended = new Set([...ends, ...this.ended]);
+    if (ends.length === 0) return;
+    const tunnels = ends.filter(({ what }) => what.kind === 'tunnels');
+    const sessions = ends.filter(({ what }) => what.kind === 'sessions');
+    this.ended = new Set([...tunnels, ...this.ended, ...sessions]);
   }
 
   endAll(reason: string): void {
