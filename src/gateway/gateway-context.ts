@@ -10,6 +10,7 @@ import type { LiveRights } from './rights/live-rights.js';
 import type { ServiceState } from './rights/service-state.js';
 import type { ServiceClient } from './service-client.js';
 import type { OpenSessions } from './sessions/open-sessions.js';
+import type { HeldAddresses } from './ssh/take-over.js';
 import type { OpenTunnels } from './tunnels/open-tunnels.js';
 
 /** Everything that the parts of a gateway share. */
@@ -20,6 +21,7 @@ export interface GatewayContext {
   readonly tunnels: OpenTunnels;
   /** What the service is told about. */
   readonly sessions: OpenSessions;
+  readonly addresses: HeldAddresses;
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;
   readonly lines: GatewayLines;

@@ -53,6 +53,8 @@ export interface GatewaySettings extends ServiceAddress, CredentialLimits, Accou
   /** The most bytes that may wait in memory for slow readers, for all connections together. */
   readonly maxBufferedBytes: number;
   readonly keepaliveMs: number;
+  /** When a newer connection of a credential gets an address that an older one holds. */
+  readonly takeOver: 'dead' | 'always';
   /** After this time the gateway ends a connection that carries no byte, and a client that has no bind. */
   readonly idleMs: number;
   /** How long open tunnels stay open while the service is away. */

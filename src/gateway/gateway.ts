@@ -18,6 +18,7 @@ import { routesOf, ServiceClient } from './service-client.js';
 import { OpenSessions } from './sessions/open-sessions.js';
 import { SessionReporter } from './sessions/session-reporter.js';
 import { SshServer } from './ssh/ssh-server.js';
+import { HeldAddresses } from './ssh/take-over.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
 const OVERLAP =
@@ -45,11 +46,12 @@ export class Gateway {
     const rights = new LiveRights(service, serviceState, reporter);
     const failures = new Failures(log, metrics);
     const ports = new Ports(settings);
+    const addresses = new HeldAddresses(settings.takeOver);
     const refusals = new RateLimitedLog(log, 'refused binds');
     const lines = new GatewayLines(log);
     const context: GatewayContext = {
       ...{ settings, log, lines, refusals, failures, buffers, tunnels, sessions },
-      ...{ metrics, service, serviceState, rights, ports },
+      ...{ metrics, service, serviceState, rights, ports, addresses },
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.serviceState = serviceState;

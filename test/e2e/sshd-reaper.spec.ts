@@ -222,7 +222,7 @@ describe('a session', () => {
 
   it('of a client that crashed has ended as lost', async () => {
     const session = await shown(held.id);
-    held.tunnel.crash();
+    held.tunnel.kill();
     await expectEnds(session, 'lost');
   });
 

@@ -30,8 +30,9 @@ export interface Login {
   readonly output: () => string;
   /** Makes ssh silent, as if its machine were gone. */
   readonly freeze: () => void;
+  readonly thaw: () => void;
   /** Ends ssh without a word to the gateway. */
-  readonly crash: () => void;
+  readonly kill: () => void;
   readonly close: () => Promise<void>;
   /** Resolves when ssh has ended. */
   readonly ended: Promise<unknown>;
@@ -105,9 +106,16 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
     child.kill('SIGCONT');
     await ended;
   });
-  const freeze = (): void => void child.kill('SIGSTOP');
-  const crash = (): void => void child.kill('SIGKILL');
-  return { isOpen, output: () => output, freeze, crash, close, ended };
+  const signal = (name: NodeJS.Signals) => (): void => void child.kill(name);
+  return {
+    isOpen,
+    output: () => output,
+    freeze: signal('SIGSTOP'),
+    thaw: signal('SIGCONT'),
+    kill: signal('SIGKILL'),
+    close,
+    ended,
+  };
 }
 
 /** Runs ssh with other options, and optionally a command, until it ends. */

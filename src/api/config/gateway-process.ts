@@ -113,6 +113,14 @@ export const GATEWAY = {
     fallback: 15_000,
     parse: integer(100, MAX_MS),
   },
+  takeOver: {
+    name: 'GATEWAY_TAKE_OVER',
+    about:
+      "When a newer connection of a credential gets an older one's address. `dead`: if that gives no sign of life. `always`: at once.",
+    example: 'dead',
+    fallback: 'dead',
+    parse: oneOf(['dead', 'always'] as const),
+  },
   idleMs: {
     name: 'GATEWAY_IDLE_MS',
     about:

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, parseAddress } from '../../rules/index.js';
 import { carry } from '../tunnels/carry.js';
 import { NotCarried } from '../tunnels/not-carried.js';
@@ -7,7 +8,9 @@ import { hasLabels } from './matching-tunnels.js';
 import type { ServedEdge } from './served-edge.js';
 
 const KEEPALIVE_MS = 30_000;
-/** If an SSH client does not answer within this time, the next tunnel is tried. */
+/** If an SSH client opens no channel within this time, it is asked for a sign of life. */
+const PATIENCE_MS = 1_000;
+/** After this time the next tunnel is tried, or at once if the client gives no sign of life. */
 const MAX_CONNECT_MS = 5_000;
 
 /** A client of an edge, from its arrival to its end. */
@@ -66,13 +69,13 @@ export class EdgeConnection {
   }
 
   private async connect(tunnel: OpenTunnel) {
-    const opened = tunnel.connect(this.source);
-    let isLate = false;
-    const late = new Promise<undefined>((resolve) => {
-      setTimeout(() => {
-        isLate = true;
-        resolve(undefined);
-      }, MAX_CONNECT_MS).unref();
+    let [isAnswered, isLate] = [false, false];
+    const opened = tunnel.connect(this.source).finally(() => {
+      isAnswered = true;
+    });
+    const late = endOfPatience(tunnel, () => isAnswered).then(() => {
+      isLate = true;
+      return undefined;
     });
     opened.then((stream) => isLate && stream.cut('another tunnel was faster')).catch(() => undefined);
     return Promise.race([opened, late]).catch((error) => {
@@ -80,4 +83,11 @@ export class EdgeConnection {
       throw error;
     });
   }
+}
+
+/** Resolves when the client has had its time to open a channel, or gives no sign of life. */
+async function endOfPatience({ signs }: OpenTunnel, isAnswered: () => boolean): Promise<void> {
+  const end = sleep(MAX_CONNECT_MS, undefined, { ref: false });
+  await sleep(PATIENCE_MS, undefined, { ref: false });
+  if (isAnswered() || (await signs.isAlive())) await end;
 }

@@ -176,7 +176,8 @@ export class EdgePort {
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));
     if (group.length === 0) return 'no_tunnel';
     this.turn += 1;
-    const isCarried = await connection.carryTo(inTurn(group, this.turn), (tunnel) => this.header(tunnel, connection));
+    const heard = group.filter(({ signs }) => !signs.isSilent);
+    const isCarried = await connection.carryTo(inTurn(heard, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
     // The edge may have changed while the channel was opened. The review of that change did not see this connection.
     return (await this.isAllowed(connection)) ? 'carried' : 'not_allowed';

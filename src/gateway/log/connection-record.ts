@@ -100,7 +100,7 @@ export class ConnectionRecord {
     this.tunnels += 1;
   }
 
-  /** The gateway ends the connection. The first reason counts. */
+  /** One side ends the connection. The first reason counts. */
   ends(reason: string): void {
     this.reason ??= reason;
   }
@@ -110,8 +110,9 @@ export class ConnectionRecord {
     this.ends(error instanceof Violation ? error.reason : 'internal');
   }
 
+  /** A connection that ends without a word of either side is lost. */
   get endReason(): string {
-    return this.reason ?? 'client';
+    return this.reason ?? 'lost';
   }
 
   closed(): void {

@@ -3,6 +3,7 @@ import type { ChannelLink } from './channel-link.js';
 import { Channels, type OpenChannel } from './channels.js';
 import { type Answer, GlobalRequests } from './global-requests.js';
 import type { MessageHandlers } from './message-handlers.js';
+import { SignsOfLife } from './signs-of-life.js';
 import { Transport, type TransportOptions } from './transport.js';
 import { Violation } from './violation.js';
 
@@ -38,23 +39,23 @@ export interface ConnectionOptions extends Omit<TransportOptions, 'handlers' | '
   readonly maxPending: number;
   readonly keepaliveMs: number;
   authenticate(request: AuthenticationRequest): void;
+  /** The client says that it leaves. */
+  left(): void;
 }
 
-const KEEPALIVES = 3;
 const METHODS = ['publickey'];
 
 /** The server side of one SSH connection: login by key, then requests and channels. Any other message ends it. */
 export class Connection {
   readonly transport: Transport;
   readonly channels: Channels;
+  readonly signs: SignsOfLife;
   private readonly requests: GlobalRequests;
   private readonly keepalive: NodeJS.Timeout;
   private readonly onClosed: (() => void)[] = [];
   private hasService = false;
   private isAsking = false;
   private client: ClientService | undefined;
-  private heard = 0;
-  private unanswered = 0;
   private takesSessions = true;
 
   constructor(
@@ -68,10 +69,21 @@ export class Connection {
       closed: () => this.closed(),
     });
     this.channels = new Channels(this.transport);
+    this.signs = new SignsOfLife(this);
+    socket.on('data', () => this.signs.heard());
     this.requests = new GlobalRequests(this.transport, options.maxPending, () =>
       this.client?.overflowed(options.maxPending),
     );
     this.keepalive = setInterval(() => this.transport.attempt(() => this.beat()), options.keepaliveMs).unref();
+  }
+
+  get isPaused(): boolean {
+    return this.transport.isPaused;
+  }
+
+  /** Sends a request that the client answers. */
+  ping(): void {
+    this.transport.send((protocol) => protocol.ping());
   }
 
   onceClosed(act: () => void): void {
@@ -99,24 +111,23 @@ export class Connection {
 
   private closed(): void {
     clearInterval(this.keepalive);
+    this.signs.closed();
     this.channels.lost();
     for (const act of this.onClosed) act();
   }
 
-  /** Sends a keepalive to a silent client. While the reading is paused, silence means nothing. */
   private beat(): void {
     if (this.client === undefined) return;
-    const { packets, isPaused } = this.transport;
-    this.unanswered = packets > this.heard || isPaused ? 0 : this.unanswered + 1;
-    this.heard = packets;
-    if (this.unanswered > KEEPALIVES) throw new Violation('lost', `answered none of ${KEEPALIVES} keepalives`);
-    if (!isPaused) this.channels.checkAnswers();
-    if (this.unanswered > 0) this.transport.send((protocol) => protocol.ping());
+    this.signs.beat();
+    if (!this.transport.isPaused) this.channels.checkAnswers();
   }
 
   private handlers(): MessageHandlers {
     return {
-      DISCONNECT: () => this.transport.end(0),
+      DISCONNECT: () => {
+        this.options.left();
+        this.transport.end(0);
+      },
       SERVICE_REQUEST: (name: string) => this.serviceRequested(name),
       USERAUTH_REQUEST: (_: string, service: string, method: string, data: unknown) =>
         this.authenticationRequested(service, method, data),

@@ -73,8 +73,8 @@ export class Transport implements Worker {
   private isCorked = false;
   private readonly pauseReasons = new Set<string>();
   private onWritable: (() => void)[] = [];
-  /** Packets received after the first key exchange. A keepalive compares them to notice silence. */
-  packets = 0;
+  /** Packets received after the first key exchange. */
+  private packets = 0;
   isOpen = true;
 
   constructor(

@@ -7,25 +7,32 @@ import { carry } from '../tunnels/carry.js';
 import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import { BindRefused } from './bind-request.js';
+import type { Claim, Claimant } from './take-over.js';
 
 /** Listens at an address of this machine, and carries the connections through the tunnel that `tunnelOf` returns. */
 export class BindListener {
   private constructor(
     private readonly server: Server,
     readonly port: number,
+    private readonly claim: Claim,
   ) {}
 
-  /** Port 0 means any free port. Throws BindRefused if the address is in use or not on this machine. */
+  /** Port 0 means any free port. Throws BindRefused if the address is held, in use or not on this machine. */
   static async open(
     at: Endpoint,
+    by: Claimant,
     tunnelOf: () => OpenTunnel | undefined,
-    { failures, ports }: Pick<GatewayContext, 'failures' | 'ports'>,
+    { failures, ports, addresses }: Pick<GatewayContext, 'failures' | 'ports' | 'addresses'>,
   ): Promise<BindListener> {
     let reason: unknown = new Error('no port is free');
     for (const port of at.port === 0 ? ports.anyForBind() : [at.port]) {
+      const address = { address: at.address, port };
+      if (at.port === 0 && addresses.isHeld(address)) continue;
+      const claim = await addresses.claim(address, by);
       try {
-        return await BindListener.listen({ address: at.address, port }, tunnelOf, failures);
+        return new BindListener(await BindListener.listen(address, tunnelOf, failures), port, claim);
       } catch (error) {
+        claim.release();
         reason = error;
       }
     }
@@ -36,7 +43,7 @@ export class BindListener {
     at: Endpoint,
     tunnelOf: () => OpenTunnel | undefined,
     failures: Failures,
-  ): Promise<BindListener> {
+  ): Promise<Server> {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
       socket.setNoDelay(true);
       const { remoteAddress = '', remotePort = 0 } = socket;
@@ -57,11 +64,12 @@ export class BindListener {
     await once(server, 'listening');
     // Accepting can fail for a moment, for example without a free file descriptor.
     server.on('error', (error) => failures.count(`${at.address}:${at.port}`, error));
-    return new BindListener(server, at.port);
+    return server;
   }
 
-  /** Takes no further connections. */
+  /** Takes no further connections. The address is free at once, even while connections of it go on. */
   close(): void {
     this.server.close();
+    this.claim.release();
   }
 }

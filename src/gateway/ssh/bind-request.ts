@@ -13,7 +13,8 @@ export type RefusalReason =
   | 'not_permitted'
   | 'service_unavailable'
   | 'too_many'
-  | 'cannot_listen';
+  | 'cannot_listen'
+  | 'held';
 
 /** The gateway refuses a bind. The message is a sentence for the terminal of the client. */
 export class BindRefused extends Error {

@@ -1,4 +1,5 @@
 import type { TunnelRecord } from '../log/tunnel-record.js';
+import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import type { HeldRight } from '../rights/live-rights.js';
 import { NotCarried } from '../tunnels/not-carried.js';
@@ -12,6 +13,7 @@ type BoundBy = Pick<HeldRight, 'accountId' | 'fingerprint' | 'source'>;
 /** What a bind needs from its client. */
 interface BindClient {
   readonly record: TunnelRecord;
+  readonly signs: SignsOfLife;
   open(source: Endpoint): Promise<TunnelChannel>;
   /** The bind has lost its right. `rule`: the rule that would permit it again. */
   lost(reason: string, rule: string): void;
@@ -56,6 +58,10 @@ export class Bind implements OpenTunnel {
   /** The credential of its first label, if it has several. */
   get credentialId(): string {
     return this.rights[0]?.credentialId ?? '';
+  }
+
+  get signs(): SignsOfLife {
+    return this.client.signs;
   }
 
   async connect(source: Endpoint): Promise<TunnelChannel> {

@@ -3,6 +3,7 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { ClientUsage } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
 import { TunnelRecord } from '../log/tunnel-record.js';
+import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { IdentifiedKey, TargetBody } from '../service-client.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
@@ -10,6 +11,7 @@ import { BindQuestions, type Permission } from './bind-questions.js';
 import { BindRefused, type BindRequest, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
 import { boundLine, nameOf, sentenceOf, shortened } from './sentences.js';
+import type { Holder } from './take-over.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_PORT = 65_535;
@@ -19,19 +21,23 @@ interface BoundClient {
   readonly identity: IdentifiedKey;
   readonly source: string;
   readonly record: ConnectionRecord;
+  readonly signs: SignsOfLife;
+  /** A newer connection takes an address over: all binds end, and then the client. */
+  giveWay(): void;
   /** Calls `act`. An error that it throws ends the connection of the client. */
   attempt(act: () => void): void;
 }
 
 /** The binds of one client, from the request to the end of the bind. */
-export class ClientBinds {
+export class ClientBinds implements Holder {
   private readonly binds = new Set<Bind>();
   /** Cancelled binds take no new connection. They keep their right while a connection of theirs goes on. */
   private readonly cancelled = new Set<Bind>();
   private readonly questions: BindQuestions;
   private underWay = 0;
   private lastVirtualPort = 0;
-  private isClosed = false;
+  isOver = false;
+  readonly signs: SignsOfLife;
 
   constructor(
     private readonly context: GatewayContext,
@@ -42,6 +48,7 @@ export class ClientBinds {
     /** Called when the last bind is gone. */
     private readonly onEmpty: () => void,
   ) {
+    this.signs = client.signs;
     this.questions = new BindQuestions(context.service, client.identity, client.source);
   }
 
@@ -52,6 +59,10 @@ export class ClientBinds {
 
   get isEmpty(): boolean {
     return this.binds.size + this.underWay === 0;
+  }
+
+  giveWay(): void {
+    if (!this.isOver) this.client.attempt(() => this.client.giveWay());
   }
 
   /** Resolves with the port that is bound. Throws BindRefused after the client was told why. */
@@ -86,7 +97,7 @@ export class ClientBinds {
 
   /** The client is gone. */
   close(): void {
-    this.isClosed = true;
+    this.isOver = true;
     for (const bind of [...this.binds, ...this.cancelled]) this.closeBind(bind);
   }
 
@@ -101,7 +112,7 @@ export class ClientBinds {
       this.usage.release('binds');
       throw error;
     });
-    if (!this.isClosed && bind.rights.every((right) => rights.hold(right, countBefore))) return bind;
+    if (!this.isOver && bind.rights.every((right) => rights.hold(right, countBefore))) return bind;
     // The service went away while it was asked, so the gateway would hear of no change of this right.
     this.closeBind(bind);
     throw unavailable(AWAY);
@@ -112,8 +123,9 @@ export class ClientBinds {
     let made: Bind | undefined;
     const { target, asked } = request;
     const at = 'host' in target ? { address: target.listenAddress, port: asked.port } : undefined;
-    const listener = at && (await BindListener.open(at, () => made, this.context));
-    if (this.isClosed) {
+    const by = { credentialId: permissions[0]?.credentialId ?? '', holder: this };
+    const listener = at && (await BindListener.open(at, by, () => made, this.context));
+    if (this.isOver) {
       listener?.close();
       throw new BindRefused('cannot_listen', 'the client is gone');
     }
@@ -136,6 +148,7 @@ export class ClientBinds {
     const record = new TunnelRecord(this.context, recorded, this.client.record);
     const bind: Bind = new Bind(request, bound.port, listener, by, permissions, {
       record,
+      signs: this.signs,
       open: (from) => this.channels.open(bound, from, record),
       lost: (reason, rule) => this.client.attempt(() => this.lost(bind, reason, rule)),
       unused: () => this.unused(bind),

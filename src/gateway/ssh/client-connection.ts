@@ -52,13 +52,13 @@ export class ClientConnection implements ClientService, BufferHolder {
     this.usage = limits.usageOf({ credentialId, accountId: identity.account_id, source: network });
     this.terminal = new Terminal(
       () => this.binds.isEmpty,
-      () => this.end(),
+      () => this.leave(),
     );
     const channels = new ClientChannels(connection, this.usage, context, this.terminal);
     const attempt = (act: () => void): void => connection.transport.attempt(act);
     this.binds = new ClientBinds(
       context,
-      { identity, source, attempt, record },
+      { identity, source, attempt, record, signs: connection.signs, giveWay: () => this.giveWay() },
       this.usage,
       channels,
       this.terminal,
@@ -149,6 +149,12 @@ export class ClientConnection implements ClientService, BufferHolder {
     this.rateTimer = setTimeout(() => transport.resume('rate'), ms).unref();
   }
 
+  private giveWay(): void {
+    this.terminal.say('closed: a newer connection of the credential took its address over');
+    this.endSoon('taken_over');
+    this.binds.close();
+  }
+
   private stop(stop: Stop): void {
     this.terminal.say(stopSentence(stop));
     this.endSoon(stop.restart ? 'restarted' : 'stopped');
@@ -163,6 +169,12 @@ export class ClientConnection implements ClientService, BufferHolder {
   private endSoon(reason: string): void {
     this.client.record.ends(reason);
     setTimeout(() => this.end(), FAREWELL_MS).unref();
+  }
+
+  /** Its user pressed Ctrl-C in the session. */
+  private leave(): void {
+    this.client.record.ends('client');
+    this.end();
   }
 
   private end(): void {

@@ -126,6 +126,7 @@ export class SshServer implements GatewayPart {
       keepaliveMs,
       maxPending: Math.max(MIN_MAX_PENDING, maxBinds),
       authenticate: (request) => void login.answer(request).catch((error) => connection.transport.fail(error)),
+      left: () => record.ends('client'),
       identified: (client) => record.identified(client),
       failed: (error) => {
         record.failed(error);

@@ -1,3 +1,4 @@
+import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import type { SessionTunnel } from '../sessions/open-sessions.js';
 
@@ -20,6 +21,8 @@ export interface OpenTunnel {
   readonly accountId: string;
   readonly credentialId: string;
   readonly target: TunnelTarget;
+  /** Of its client. */
+  readonly signs: Pick<SignsOfLife, 'isAlive' | 'isSilent'>;
   /** What the service is told of it. */
   readonly reported: SessionTunnel | undefined;
   /**
