@@ -85,6 +85,7 @@ const PURE = [
   'api/gateway-api/decision-record/queue-shares.ts',
   'operator/sshd-reaper/log-lines.ts',
   'operator/sshd-reaper/permissions.ts',
+  'operator/sshd-reaper/session-activity.ts',
 ];
 /** The one file of a room that code outside may import. Tests may enter anywhere. */
 const DOORS = ['database/index.ts', 'event-log/index.ts', 'gateway/index.ts', 'rules/index.ts'];

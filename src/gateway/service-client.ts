@@ -24,6 +24,7 @@ export const routesOf = ({ serviceUrl, gatewayToken }: ServiceAddress): GatewayR
   authorization: `Bearer ${gatewayToken}`,
 });
 
+/** Whose key it is, with its credentials, the oldest first. */
 export interface IdentifiedKey {
   readonly account_id: string;
   readonly fingerprint: string;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { blocksOf } from '../support/documents.js';
 import { expectBytesBothWays, freePortOf, GatewayTrial } from '../support/gateway-trial.js';
-import { type KeyPair, type Login, newKeyPair } from '../support/ssh-client.js';
+import { askMaster, type KeyPair, type Login, logIn, newKeyPair } from '../support/ssh-client.js';
 import type { RunningCommands } from '../support/sshd-gateway.js';
 
 /** Stock sshd, a journal, and the reaper as docs/sshd-gateway.md starts it, at a checkout that is elsewhere. */
@@ -24,9 +24,9 @@ async function startReaper(): Promise<void> {
   await until(() => reaper.output().includes('following changes'), 45_000);
 }
 
-async function until(isSo: () => boolean, patienceMs: number): Promise<void> {
+async function until(isSo: () => boolean | Promise<boolean>, patienceMs: number): Promise<void> {
   const deadline = Date.now() + patienceMs;
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (Date.now() > deadline) throw new Error(`in vain: ${isSo}\n${reaper.output()}`);
     await sleep(10);
   }
@@ -172,3 +172,110 @@ async function newKeyPairWithCredential(): Promise<KeyPair> {
   lastCredential = key.id;
   return key;
 }
+
+/** What users see of a credential's open sessions. */
+async function sessionsOf(id: string): Promise<readonly Shown[]> {
+  const { status, body } = await trial.admin.get(`/tunnel_sessions?credential_id=${id}`);
+  expect(status).toBe(200);
+  return body.tunnel_sessions;
+}
+interface Shown {
+  readonly id: string;
+  readonly tunnels: readonly { readonly targets: readonly object[] }[];
+}
+
+/** The session, once it has so many tunnels. */
+async function shown(id: string, tunnels = 1): Promise<Shown> {
+  let session: Shown | undefined;
+  await until(async () => {
+    [session] = await sessionsOf(id);
+    return session?.tunnels.length === tunnels;
+  }, CUT_MS);
+  return session as Shown;
+}
+
+/** Waits until the session and its tunnel have ended. */
+async function expectEnds({ id }: Shown, reason: string, ofTunnel = reason): Promise<void> {
+  await until(async () => (await trial.endsOf(id)).length === 2, CUT_MS);
+  const carried = { bytes_in: null, connections: null };
+  expect(await trial.endsOf(id)).toEqual([reason, ofTunnel].map((each) => ({ reason: each, ...carried })));
+  expect((await trial.admin.get(`/tunnel_sessions/${id}`)).status).toBe(404);
+}
+
+describe('a session', () => {
+  it('is shown with its tunnel, and its end is told as the client made it', async () => {
+    const address = `app.example.test:${held.tunnel.port}`;
+    const session = await shown(held.id);
+    expect(session).toMatchObject({
+      ...{ ip: '127.0.0.1', owner_id: held.ownerId, agent_version: '', bytes_in: null, connections: null },
+      tunnels: [{ targets: [{ address }] }],
+    });
+    expect((await trial.admin.get('/tunnels')).body.tunnels).toContainEqual(
+      expect.objectContaining({
+        public_url: `tcp://${address}`,
+        tunnel_session: expect.objectContaining({ id: session.id }),
+      }),
+    );
+    await held.tunnel.close();
+    await expectEnds(session, 'client');
+  });
+
+  it('of a client that crashed has ended as lost', async () => {
+    const session = await shown(held.id);
+    held.tunnel.kill();
+    await expectEnds(session, 'lost');
+  });
+
+  it('that lost its right has ended for this reason', async () => {
+    const session = await shown(held.id);
+    await restrict(held.id, '198.51.100.0/24');
+    await expectEnds(session, 'right_lost');
+  });
+
+  it('is ended by a stop, and others are not', async () => {
+    const session = await shown(held.id);
+    expect((await trial.admin.post(`/tunnel_sessions/${session.id}/stop`, {})).status).toBe(204);
+    await expectCut(held.tunnel);
+    await expectEnds(session, 'stopped');
+    await expectBystander();
+  });
+
+  it('is ended by a stop that was made while the reaper had no connection', async () => {
+    const session = await shown(held.id);
+    await trial.stopService();
+    await trial.changeWhileAway((admin) => admin.post(`/tunnel_sessions/${session.id}/restart`, {}));
+    expect(isCut(held.tunnel)).toBe(false);
+    await trial.startServiceAgain();
+    await expectCut(held.tunnel);
+    await expectEnds(session, 'restarted');
+    await expectBystander();
+  });
+
+  it('has the tunnels that it still has, with their real ports, and none that sshd refused', async () => {
+    await held.tunnel.close();
+    const [master, to] = [`${held.key.file}.master`, `127.0.0.1:${trial.target.port}`];
+    const random = ['-R', `app.example.test:0:${to}`];
+    const login = await logIn(trial.gateway.port, held.key, '-M', '-S', master, ...random);
+    expect(login.isOpen ? 'open' : login.output()).toBe('open');
+    const [, port] = /Allocated port (\d+)/.exec(login.output()) ?? [];
+    const taken = ['-R', `app.example.test:${port}:${to}`];
+    const further = ['-R', `a.wild.example.test:${await freePortOf('a.wild.example.test')}:${to}`];
+    for (const bind of [taken, further]) await askMaster(master, '-O', 'forward', ...bind);
+    const targets = async (count: number) => (await shown(held.id, count)).tunnels.flatMap((tunnel) => tunnel.targets);
+    const [address, other] = [taken, further].map(([, bind = '']) => ({ address: bind.replace(`:${to}`, '') }));
+    expect(new Set(await targets(2))).toEqual(new Set([address, other]));
+    await askMaster(master, '-O', 'cancel', ...further);
+    expect(await targets(1)).toEqual([address]);
+  });
+
+  it('that was there before the reaper is shown again with its tunnel, and is the only one', async () => {
+    const before = await shown(held.id);
+    expect(await reaper.end()).toBe(0);
+    await expectEnds(before, 'reaper_stopped');
+    await expectBytesBothWays(held.tunnel.host, held.tunnel.port);
+    await startReaper();
+    const session = await shown(held.id);
+    expect(session.id).not.toBe(before.id);
+    expect(session.tunnels).toMatchObject([{ targets: [{ address: `app.example.test:${held.tunnel.port}` }] }]);
+  });
+});

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from '@jest/globals';
+import pg from 'pg';
 import { type Answer, ApiClient } from './api-client.js';
 import { complementOf, type EchoTarget, exchange, startEchoTarget } from './echo-target.js';
 import { freePort } from './free-port.js';
@@ -54,6 +55,19 @@ export class GatewayTrial {
     const hosts = Object.entries(ADDRESSES).map(([name, address]) => `${address} ${name}`);
     const gateway = await startSshdGateway({ service: url, token: GATEWAY_TOKEN, hosts, hasJournal });
     return new GatewayTrial(service, settings, new ApiClient(url, ADMIN_KEY), gateway, await startEchoTarget());
+  }
+
+  /** Why the reported session and its tunnels ended, and what they carried. */
+  async endsOf(sessionId: string): Promise<readonly object[]> {
+    const client = new pg.Client(this.settings.DATABASE_URL);
+    await client.connect();
+    const { rows } = await client.query(
+      `select reason, bytes_in, connections from tunnel_session_records where session_id = $1
+       union all select reason, bytes_in, connections from tunnel_records where session_id = $1`,
+      [sessionId],
+    );
+    await client.end();
+    return rows;
   }
 
   async stopService(): Promise<void> {

@@ -31,9 +31,11 @@ export interface Login {
   /** Makes ssh silent, as if its machine were gone. */
   readonly freeze: () => void;
   readonly thaw: () => void;
-  /** Ends ssh without a word. */
+  /** Ends ssh without a word to the gateway. */
   readonly kill: () => void;
   readonly close: () => Promise<void>;
+  /** Resolves when ssh has ended. */
+  readonly ended: Promise<unknown>;
 }
 
 /** Options that ignore the configuration, keys and agent of the machine and the user. */
@@ -112,6 +114,7 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
     thaw: signal('SIGCONT'),
     kill: signal('SIGKILL'),
     close,
+    ended,
   };
 }
 

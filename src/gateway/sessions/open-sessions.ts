@@ -64,7 +64,8 @@ export abstract class Open {
   abstract readonly kind: 'sessions' | 'tunnels';
   /** The session of a tunnel. */
   abstract readonly session: OpenSession | undefined;
-  readonly used = { bytes_in: 0, bytes_out: 0, connections: 0 };
+  /** Null if the gateway does not count. */
+  readonly used: Record<'bytes_in' | 'bytes_out' | 'connections', number | null>;
   readonly since: number;
   isOpen = true;
   /** The number of the last report that told its begin. 0: none did. */
@@ -80,12 +81,15 @@ export abstract class Open {
     readonly accountId: string,
     /** Further fields of the item that tells its begin. */
     readonly facts: object,
+    ageMs: number,
   ) {
-    this.since = all.now();
+    const none = all.isCounting ? 0 : null;
+    this.used = { bytes_in: none, bytes_out: none, connections: none };
+    this.since = all.now() - ageMs;
   }
 
   count(field: keyof Open['used'], amount: number): void {
-    this.used[field] += amount;
+    this.used[field] = (this.used[field] ?? 0) + amount;
     if (this.isOpen) this.all.usedMore.add(this);
   }
 }
@@ -99,8 +103,8 @@ export class OpenSession extends Open {
   onStop: ((stop: Stop) => void) | undefined;
   private isStopped = false;
 
-  open(facts: TunnelFacts): SessionTunnel {
-    return this.all.openTunnel(this, facts);
+  open(facts: TunnelFacts, ageMs = 0): SessionTunnel {
+    return this.all.openTunnel(this, facts, ageMs);
   }
 
   /** The service may tell a stop twice. */
@@ -126,8 +130,9 @@ export class SessionTunnel extends Open {
     id: string,
     override readonly session: OpenSession,
     facts: TunnelFacts,
+    ageMs: number,
   ) {
-    super(all, id, session.accountId, { ...facts, session_id: session.id });
+    super(all, id, session.accountId, { ...facts, session_id: session.id }, ageMs);
   }
 
   /** A session has used what its tunnels have. */
@@ -158,6 +163,7 @@ export class OpenSessions {
   constructor(
     private readonly ids: Pick<IdSource, 'next'> = new IdSource(),
     readonly now = (): number => performance.now(),
+    readonly isCounting = true,
   ) {}
 
   /** Whether something waits to be told. Counters wait for the next heartbeat. */
@@ -165,15 +171,16 @@ export class OpenSessions {
     return this.untold.size + this.ended.size + this.endedConnections.size > 0;
   }
 
-  open({ account_id, ...facts }: SessionFacts): OpenSession {
-    const session = new OpenSession(this, this.ids.next('ts'), account_id, facts);
+  /** `ageMs`: for how long it has been open. */
+  open({ account_id, ...facts }: SessionFacts, ageMs = 0): OpenSession {
+    const session = new OpenSession(this, this.ids.next('ts'), account_id, facts, ageMs);
     this.byId.set(session.id, session);
     this.begin(session);
     return session;
   }
 
-  openTunnel(session: OpenSession, facts: TunnelFacts): SessionTunnel {
-    const tunnel = new SessionTunnel(this, this.ids.next('tn'), session, facts);
+  openTunnel(session: OpenSession, facts: TunnelFacts, ageMs: number): SessionTunnel {
+    const tunnel = new SessionTunnel(this, this.ids.next('tn'), session, facts, ageMs);
     session.tunnels.add(tunnel);
     this.begin(tunnel);
     return tunnel;
@@ -205,10 +212,13 @@ export class OpenSessions {
     this.onNews();
   }
 
-  /** The service did not know what ended. It is told again, before the later ends: a session ends after its tunnels. */
+  /** The service did not know what ended, so it is told again. A session must end after its tunnels. */
   takeBack(ends: readonly Ended[]): void {
     for (const ended of ends) ended.isUnknown = true;
-    if (ends.length > 0) this.ended = new Set([...ends, ...this.ended]);
+    if (ends.length === 0) return;
+    const tunnels = ends.filter(({ what }) => what.kind === 'tunnels');
+    const sessions = ends.filter(({ what }) => what.kind === 'sessions');
+    this.ended = new Set([...tunnels, ...this.ended, ...sessions]);
   }
 
   endAll(reason: string): void {

@@ -37,7 +37,7 @@ const SUBJECT = { name: 'reports' };
 interface Told {
   readonly service: Pick<ServiceClient, 'ask'>;
   readonly log: GatewayLog;
-  readonly metrics: Pick<GatewayMetrics, 'reportFailures'>;
+  readonly metrics?: Pick<GatewayMetrics, 'reportFailures'>;
 }
 
 /** Reports to the service what is open and what has ended, and ends the sessions that somebody stopped. */
@@ -68,13 +68,13 @@ export class SessionReporter implements GatewayPart {
   async start(): Promise<void> {}
 
   /** Ends what is still open, and reports all ends if the service takes them within a short time. */
-  async stop(): Promise<void> {
+  async stop(reason = 'gateway_stopped'): Promise<void> {
     if (!this.hasBegun) return;
     this.isStopping = true;
     clearTimeout(this.timer);
     // Connections that are ending tell why in the next turn of the event loop.
     await nextTurn();
-    this.sessions.endAll('gateway_stopped');
+    this.sessions.endAll(reason);
     const { signal } = this.stopping;
     await Promise.race([this.sendAll(), sleep(this.pausesMs.stopping, undefined, { signal })]);
     this.stopping.abort();
@@ -144,7 +144,7 @@ export class SessionReporter implements GatewayPart {
   }
 
   private refused(error: unknown): void {
-    this.told.metrics.reportFailures.inc();
+    this.told.metrics?.reportFailures.inc();
     const item = this.reports.refused();
     if (item === undefined) return;
     const { kind, fields } = item;
@@ -154,7 +154,7 @@ export class SessionReporter implements GatewayPart {
   }
 
   private failed(error: unknown): void {
-    this.told.metrics.reportFailures.inc();
+    this.told.metrics?.reportFailures.inc();
     if (!this.hasFailed) this.lines.line(SUBJECT, {}, `sessions are not reported: ${messageOf(error)}`, 'warn');
     this.hasFailed = true;
   }

@@ -1,4 +1,4 @@
-import { type GatewayRoutes, ServiceClient, type ServiceEvent } from '../../gateway/index.js';
+import { type GatewayRoutes, type IdentifiedKey, ServiceClient, type ServiceEvent } from '../../gateway/index.js';
 import { HttpClient } from '../../kernel/network/http-client.js';
 import type { KeyAnswer } from './log-lines.js';
 
@@ -27,6 +27,15 @@ export class GatewayService {
   async recheck(credentials: KeyAnswer['credentials']): Promise<ReadonlySet<string>> {
     const changed = credentials.length === 0 ? [] : await this.client.recheck(credentials);
     return new Set(changed.map(({ credential_id }) => credential_id));
+  }
+
+  /** Undefined if no credential lets the key in. */
+  identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
+    return this.client.identify(fingerprint);
+  }
+
+  ask<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer | undefined> {
+    return this.client.ask(method, path, body);
   }
 
   /** Follows the changes. Resolves when the stream ends. Reads the config again, since the token may have changed. */

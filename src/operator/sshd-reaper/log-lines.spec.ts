@@ -8,7 +8,7 @@ import { readLog } from './log-source.js';
 const KEY = `SHA256:${'a+/'.repeat(14)}a`;
 const ACCEPTED = `Accepted publickey for tunnel from 192.0.2.7 port 50312 ssh2: ED25519 ${KEY}`;
 const NOW = Date.UTC(2026, 10, 22, 12);
-const record = (program: string, message: string): LogRecord => ({ at: NOW, program, pid: 7, message });
+const record = (program: string, message: string): LogRecord => ({ at: NOW, program, pid: 7, isRoot: true, message });
 
 describe('a line of syslog', () => {
   it.each([
@@ -20,6 +20,7 @@ describe('a line of syslog', () => {
       at,
       program: 'sshd-session',
       pid: 4711,
+      isRoot: true,
       message: ACCEPTED,
     });
   });
@@ -65,15 +66,19 @@ describe('a line of the journal', () => {
       at: 1000,
       program: 'sshd',
       pid: 4711,
+      isRoot: true,
       message: ACCEPTED,
     });
   });
 
-  it.each([
-    ['of another user who calls itself sshd', { _UID: '1000' }],
-    ['whose message is not text', { MESSAGE: [1, 2] }],
-  ])('%s is no record', (_, other) => {
-    expect(readJournalLine(JSON.stringify({ ...fields, ...other }))).toBeUndefined();
+  it('of another user who calls itself sshd tells of no login', () => {
+    const line = readJournalLine(JSON.stringify({ ...fields, _UID: '1000' }));
+    expect(line).toMatchObject({ isRoot: false });
+    expect(line && readLogin(line)).toBeUndefined();
+  });
+
+  it('whose message is not text is no record', () => {
+    expect(readJournalLine(JSON.stringify({ ...fields, MESSAGE: [1, 2] }))).toBeUndefined();
   });
 });
 

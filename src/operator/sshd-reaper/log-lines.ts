@@ -7,6 +7,8 @@ export interface LogRecord {
   readonly program: string;
   /** The process that wrote it. */
   readonly pid: number;
+  /** False: a program of another user wrote it. A file of syslog does not tell, and all its lines count as of root. */
+  readonly isRoot: boolean;
   readonly message: string;
 }
 
@@ -56,15 +58,14 @@ export function readJournalLine(line: string): LogRecord | undefined {
   const { MESSAGE: message, SYSLOG_IDENTIFIER: program, _PID: pid, _UID: uid, __REALTIME_TIMESTAMP: time } = fields;
   // A message that is not text is a list of bytes.
   if (typeof message !== 'string' || typeof program !== 'string') return undefined;
-  if (SSHD.includes(program) && uid !== '0') return undefined;
-  return { at: Number(time) / 1000, program, pid: Number(pid), message };
+  return { at: Number(time) / 1000, program, pid: Number(pid), isRoot: uid === '0', message };
 }
 
 /** Reads a line of a syslog file. `now` gives the year for a line without one. */
 export function readSyslogLine(line: string, now: number): LogRecord | undefined {
   const [, time = '', program = '', pid, message = ''] = SYSLOG_LINE.exec(line) ?? [];
   if (program === '') return undefined;
-  return { at: timeOf(time, now), program, pid: Number(pid ?? 0), message };
+  return { at: timeOf(time, now), program, pid: Number(pid ?? 0), isRoot: true, message };
 }
 
 function timeOf(text: string, now: number): number {
@@ -76,9 +77,9 @@ function timeOf(text: string, now: number): number {
 }
 
 /** What a line says about logins; undefined for any other line. */
-export function readLogin({ at, program, pid, message }: LogRecord): KeyAnswer | AcceptedKey | undefined {
+export function readLogin({ at, program, pid, isRoot, message }: LogRecord): KeyAnswer | AcceptedKey | undefined {
   if (program === KEY_COMMAND) return readAnswer(at, message);
-  const [, source = '', fingerprint] = (SSHD.includes(program) && ACCEPTED.exec(message)) || [];
+  const [, source = '', fingerprint] = (isRoot && SSHD.includes(program) && ACCEPTED.exec(message)) || [];
   return fingerprint === undefined ? undefined : { kind: 'accepted', at, pid, fingerprint, source };
 }
 

@@ -9,6 +9,8 @@ export interface SshdProcess {
 
 /** The same on every Linux that Node supports. */
 const TICKS_PER_SECOND = 100;
+/** The clock of the log and the boot time of the kernel differ a little. */
+const TOLERANCE_MS = 2_000;
 /** The position of the start time in /proc/PID/stat. It is counted after the name, which may hold blanks. */
 const START_FIELD = 19;
 
@@ -21,20 +23,33 @@ export function findSshd(pid: number): SshdProcess | undefined {
   return { pid, start: Number(start) };
 }
 
+/**
+ * The sshd that wrote a line of the log. Undefined if it has ended, also if another one has its id now. `at` is
+ * undefined for a line that was just written, which belongs to the process that exists now, whatever the clocks say.
+ */
+export function findWriter({ pid, at }: { readonly pid: number; readonly at: number | undefined }) {
+  const sshd = findSshd(pid);
+  const isOlder = at !== undefined && sshd !== undefined && startTimeOf(sshd) > at + TOLERANCE_MS;
+  return isOlder ? undefined : sshd;
+}
+
+export const isRunning = ({ pid, start }: SshdProcess): boolean => findSshd(pid)?.start === start;
+
 /** The start time in milliseconds since 1970, exact to the second. */
-export function startTimeOf({ start }: SshdProcess): number {
+function startTimeOf({ start }: SshdProcess): number {
   const [, boot] = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8')) ?? [];
   return Number(boot) * 1000 + (start / TICKS_PER_SECOND) * 1000;
 }
 
 /** Sends SIGTERM. False if the process has already ended. */
-export function endSshd({ pid, start }: SshdProcess): boolean {
-  if (findSshd(pid)?.start !== start) return false;
-  process.kill(pid, 'SIGTERM');
+export function endSshd(sshd: SshdProcess): boolean {
+  if (!isRunning(sshd)) return false;
+  process.kill(sshd.pid, 'SIGTERM');
   return true;
 }
 
-function readIfThere(file: string): string {
+/** Empty if there is no such file. */
+export function readIfThere(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

@@ -1,9 +1,10 @@
-import { type Followed, Follower } from '../../gateway/index.js';
+import { type Followed, Follower, type Stop } from '../../gateway/index.js';
 import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayService } from './gateway-service.js';
 import { type LogRecord, readLogin } from './log-lines.js';
 import { keepsRights } from './permissions.js';
 import { endSshd } from './processes.js';
+import { ReportedSessions } from './reported-sessions.js';
 import { type Session, Sessions } from './sessions.js';
 
 const QUESTIONS_AT_ONCE = 8;
@@ -17,6 +18,7 @@ type Reason = 'recheck' | 'told';
 export class Reaper implements Followed {
   private readonly sessions = new Sessions();
   private readonly queue = new Map<Session, Reason>();
+  private readonly reported: ReportedSessions;
   private readonly follower: Follower;
   private isFollowing = false;
   private isLost = false;
@@ -26,6 +28,7 @@ export class Reaper implements Followed {
     private readonly service: GatewayService,
     private readonly print: (line: string) => void,
   ) {
+    this.reported = new ReportedSessions(service, print);
     this.follower = new Follower((...stream) => service.changes(...stream), this);
   }
 
@@ -33,12 +36,22 @@ export class Reaper implements Followed {
   async run(log: AsyncIterable<LogRecord>, signal: AbortSignal): Promise<void> {
     void this.follower.start();
     signal.addEventListener('abort', () => void this.follower.stop(), { once: true });
-    for await (const record of log) {
-      const login = readLogin(record);
-      const session = login && this.sessions.take(login);
-      // The service may have told of a change after the key command's answer and before this line.
-      if (session !== undefined) this.review([session], 'recheck').catch((error) => this.follower.fail(error));
+    this.reported.start();
+    try {
+      for await (const record of log) this.take(record);
+    } finally {
+      await this.reported.stop();
     }
+  }
+
+  private take(record: LogRecord): void {
+    this.reported.take(record);
+    const login = readLogin(record);
+    const session = login && this.sessions.take(login);
+    if (session === undefined) return;
+    this.reported.add(session);
+    // The service may have told of a change after the key command's answer and before this line.
+    this.review([session], 'recheck').catch((error) => this.follower.fail(error));
   }
 
   /** Rechecks every session, since changes were missed while there was no stream. */
@@ -53,8 +66,13 @@ export class Reaper implements Followed {
     await this.review(this.sessions.live().filter(isHeld), 'told');
   }
 
+  stopped(data: unknown): void {
+    this.reported.stopped((data as { readonly sessions: readonly Stop[] }).sessions);
+  }
+
   followed(): void {
     this.isLost = false;
+    this.reported.followed();
     this.print(`following changes; live sessions: ${this.sessions.live().length}`);
   }
 
@@ -113,8 +131,9 @@ export class Reaper implements Followed {
       const { process, answers, source } = session;
       if (options !== undefined && answers.every((then) => keepsRights(then.options, options, source))) continue;
       const ids = [...new Set(credentialsOf(session).map(({ credential_id }) => credential_id))].join(',');
-      if (endSshd(process))
-        this.print(`ended the session of sshd ${process.pid} from ${source}: ${key.fingerprint} ${ids} lost a right`);
+      if (!endSshd(process)) continue;
+      this.reported.endedBecause(process, 'right_lost');
+      this.print(`ended the session of sshd ${process.pid} from ${source}: ${key.fingerprint} ${ids} lost a right`);
     }
   }
 }

@@ -1,10 +1,12 @@
 import type { AcceptedKey, KeyAnswer } from './log-lines.js';
-import { findSshd, type SshdProcess, startTimeOf } from './processes.js';
+import { findWriter, isRunning, type SshdProcess } from './processes.js';
 
 /** A client that is logged in, with the key command's answers at its login. */
 export interface Session {
   readonly process: SshdProcess;
   readonly source: string;
+  /** When sshd let it in, in milliseconds since 1970. */
+  readonly since: number;
   /** One or more: sshd asks twice at a login and enforces the second answer, but the log may have them in any order. */
   readonly answers: readonly KeyAnswer[];
 }
@@ -14,11 +16,9 @@ interface Login {
   readonly process: SshdProcess;
   /** The distinct answers, by fingerprint. */
   readonly answers: Map<string, readonly KeyAnswer[]>;
-  accepted?: AcceptedKey;
+  accepted?: AcceptedKey & { readonly at: number };
 }
 
-/** The clock of the log and the boot time of the kernel differ a little. */
-const TOLERANCE_MS = 2_000;
 const MIN_PRUNED = 200;
 
 /** The live sessions of the gateway. A session is known once one sshd process has asked about a key and accepted it. */
@@ -31,7 +31,7 @@ export class Sessions {
     const login = this.loginOf(line);
     if (login === undefined) return undefined;
     const known = sessionOf(login)?.answers.length;
-    if (line.kind === 'accepted') login.accepted = line;
+    if (line.kind === 'accepted') login.accepted = { ...line, at: line.at ?? Date.now() };
     else addAnswer(login, line);
     const session = sessionOf(login);
     return session?.answers.length === known ? undefined : session;
@@ -39,25 +39,23 @@ export class Sessions {
 
   live(): Session[] {
     for (const [pid, { process }] of this.logins) {
-      if (findSshd(pid)?.start !== process.start) this.logins.delete(pid);
+      if (!isRunning(process)) this.logins.delete(pid);
     }
     return [...this.logins.values()].flatMap((login) => sessionOf(login) ?? []);
   }
 
   /** Undefined if the process has ended, or another one now has its id. */
-  private loginOf({ pid, at }: KeyAnswer | AcceptedKey): Login | undefined {
-    const process = findSshd(pid);
-    // A line that was just written belongs to the process that exists now, whatever the clocks say.
-    const isOlder = at !== undefined && process !== undefined && startTimeOf(process) > at + TOLERANCE_MS;
-    if (process === undefined || isOlder) return undefined;
-    const known = this.logins.get(pid);
+  private loginOf(line: KeyAnswer | AcceptedKey): Login | undefined {
+    const process = findWriter(line);
+    if (process === undefined) return undefined;
+    const known = this.logins.get(process.pid);
     if (known?.process.start === process.start) return known;
     if (this.logins.size >= this.pruneAt) {
       this.live();
       this.pruneAt = Math.max(MIN_PRUNED, 2 * this.logins.size);
     }
     const login = { process, answers: new Map() };
-    this.logins.set(pid, login);
+    this.logins.set(process.pid, login);
     return login;
   }
 }
@@ -71,5 +69,6 @@ function addAnswer({ answers }: Login, answer: KeyAnswer): void {
 
 function sessionOf({ process, answers, accepted }: Login): Session | undefined {
   const answersForKey = accepted && answers.get(accepted.fingerprint);
-  return accepted && answersForKey && { process, source: accepted.source, answers: answersForKey };
+  if (accepted === undefined || answersForKey === undefined) return undefined;
+  return { process, source: accepted.source, since: accepted.at, answers: answersForKey };
 }
