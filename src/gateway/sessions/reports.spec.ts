@@ -207,6 +207,17 @@ describe('the reports of a gateway', () => {
     trial.expectAgreement();
   });
 
+  it('open no session again after its end, when the service did not know the parts of a refused report', () => {
+    for (let n = 0; n < 450; n += 1) trial.login();
+    trial.exchange();
+    for (const session of trial.sessions) trial.end(session, 'client');
+    trial.login(0, REFUSED_ACCOUNT);
+    trial.exchange();
+    trial.wait(16_000);
+    trial.settle();
+    trial.expectAgreement();
+  });
+
   it('tell what the service forgot in the middle of a whole state, even if an answer is lost then', () => {
     for (let n = 0; n < 900; n += 1) trial.login();
     const [session] = trial.sessions as [OpenSession];
