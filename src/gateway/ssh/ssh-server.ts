@@ -76,6 +76,7 @@ export class SshServer implements GatewayPart {
   /** Until the header names the client, the connection counts for the balancer. */
   private askBalancer(socket: Socket, balancer: string): void {
     const leave = this.takePlace(socket, balancer, new ConnectionRecord(this.context, socket, balancer));
+    if (leave === undefined) return;
     takeHeader(socket, {
       found: (client) => {
         leave();
@@ -88,13 +89,15 @@ export class SshServer implements GatewayPart {
     });
   }
 
-  /** Returns a function that gives the place back. The end of the connection gives it back too. */
-  private takePlace(socket: Socket, address: string, record: ConnectionRecord): () => void {
-    const leave = this.strangers.take(sourceOf(address), () => {
+  /** Returns a function that gives the place back. The end of the connection gives it back too. Undefined: it is refused. */
+  private takePlace(socket: Socket, address: string, record: ConnectionRecord): (() => void) | undefined {
+    const drop = (): void => {
       record.refused('full');
       socket.destroy();
-    });
-    socket.once('close', leave);
+    };
+    const leave = this.strangers.take(sourceOf(address), drop);
+    if (leave === undefined) drop();
+    else socket.once('close', leave);
     return leave;
   }
 
@@ -106,6 +109,7 @@ export class SshServer implements GatewayPart {
       return;
     }
     const leave = this.takePlace(socket, source, record);
+    if (leave === undefined) return;
     const grace = setTimeout(() => socket.destroy(), this.context.settings.loginGraceMs).unref();
     const known = (): void => {
       leave();

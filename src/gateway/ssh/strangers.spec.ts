@@ -37,12 +37,42 @@ describe('the places for strangers', () => {
     const strangers = new Strangers(2);
     const leave = strangers.take('one', () => (dropped += 1));
     strangers.take('two', () => (dropped += 1));
-    leave();
-    leave();
+    leave?.();
+    leave?.();
     strangers.take('three', () => (dropped += 1));
     expect(dropped).toBe(0);
-    strangers.take('four', () => (dropped += 1));
-    expect(dropped).toBe(1);
+    expect(strangers.take('four', () => (dropped += 1))).toBeUndefined();
+    expect(dropped).toBe(0);
+  });
+
+  it.each([1, 5_000])(
+    'are not lost to thousands of clients of %s sources that come back at once: each logs in in its time',
+    (sources) => {
+      let [now, dropped] = [0, 0];
+      const strangers = new Strangers(500, Math.random, () => now);
+      const leaving: (() => void)[] = [];
+      const come = (n: number): boolean => {
+        const leave = strangers.take(`source ${n % sources}`, () => (dropped += 1));
+        if (leave !== undefined) leaving.push(leave);
+        return leave !== undefined;
+      };
+      let waiting = times(5_000, (n) => n);
+      // Each second 100 clients log in, and all others try again.
+      for (; waiting.length > 0 && now < 60_000; now += 1_000) {
+        for (const leave of leaving.splice(0, 100)) leave();
+        waiting = waiting.filter((n) => !come(n));
+      }
+      expect([waiting.length, dropped]).toEqual([0, 0]);
+    },
+  );
+
+  it('go to newcomers after a time, also if their holders of many sources never log in', () => {
+    let now = 0;
+    const strangers = new Strangers(500, Math.random, () => now);
+    for (let n = 0; n < 500; n += 1) strangers.take(`idle ${n}`, () => undefined);
+    expect(strangers.take('client', () => undefined)).toBeUndefined();
+    now = 10_000;
+    expect(strangers.take('client', () => undefined)).toBeDefined();
   });
 });
 

@@ -5,13 +5,21 @@ const HOST_BITS = 64n;
 
 /** A connection that has not logged in. */
 interface Stranger {
+  readonly since: number;
   /** Called when another connection takes its place. */
   drop(): void;
 }
 
 /**
- * The limited places for connections that have not logged in. When all are taken, a new connection replaces a random
- * one of the source with the most. So nobody can take all places for long.
+ * How long a connection keeps its place against one of a source that has as many. It is the time of a login while all places
+ * log in at once: without it, thousands of clients that come back together would drop each other before any has logged in.
+ */
+const TENURE_MS = 10_000;
+
+/**
+ * The limited places for connections that have not logged in. When all are taken, a new connection replaces a random one of
+ * the source with the most, at once if its own source has fewer, and otherwise one that had its time. So nobody can take all
+ * places for long.
  */
 export class Strangers {
   private readonly bySource = new Map<string, Stranger[]>();
@@ -20,12 +28,13 @@ export class Strangers {
   constructor(
     private readonly max: number,
     private readonly random: () => number = Math.random,
+    private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Returns a function that gives the place back. */
-  take(source: string, drop: () => void): () => void {
-    if (this.count >= this.max) this.dropOne();
-    const stranger: Stranger = { drop };
+  /** Returns a function that gives the place back. Undefined: there is no place. */
+  take(source: string, drop: () => void): (() => void) | undefined {
+    if (this.count >= this.max && !this.dropOneFor(source)) return undefined;
+    const stranger: Stranger = { since: this.now(), drop };
     this.bySource.set(source, [...(this.bySource.get(source) ?? []), stranger]);
     this.count += 1;
     return () => this.leave(source, stranger);
@@ -40,16 +49,21 @@ export class Strangers {
     else this.bySource.set(source, others);
   }
 
-  private dropOne(): void {
+  /** False if nobody has to give way to this source. */
+  private dropOneFor(newcomer: string): boolean {
     let largest: [string, Stranger[]] | undefined;
     for (const entry of this.bySource)
       if (largest === undefined || entry[1].length > largest[1].length) largest = entry;
-    if (largest === undefined) return;
+    if (largest === undefined) return false;
     const [source, all] = largest;
-    const dropped = all[Math.floor(this.random() * all.length)];
-    if (dropped === undefined) return;
+    const hasFewer = (this.bySource.get(newcomer)?.length ?? 0) + 1 < all.length;
+    const before = this.now() - TENURE_MS;
+    const droppable = hasFewer ? all : all.filter(({ since }) => since <= before);
+    const dropped = droppable[Math.floor(this.random() * droppable.length)];
+    if (dropped === undefined) return false;
     this.leave(source, dropped);
     dropped.drop();
+    return true;
   }
 }
 
