@@ -87,21 +87,30 @@ export class TunnelRecords1795824000011 extends Topic {
       return prefix || '_' || id;
     end $$;
 
-    -- Makes the partitions of a record for today and two days more, and drops those whose rows are all older than \`oldest\` (null:
-    -- none), by the days of UTC. What is late is in the default partition: it deletes some old rows there, and returns how many.
-    -- It does nothing while another instance is at it. It runs as the owner of the tables, since only an owner may do this. A
-    -- lock of it is short: it gives up rather than make others wait.
+    -- What is late, and must be deleted by its age.
+    create index bind_decisions_late on bind_decisions_default (id);
+    create index tunnel_session_records_late on tunnel_session_records_default (id);
+    create index tunnel_records_late on tunnel_records_default (id);
+    create index edge_connection_records_late on edge_connection_records_default (id);
+
+    -- One step of the care for a record, by the days of UTC: it makes the partitions of today and two days more that are missing;
+    -- or else drops one whose rows are all older than \`oldest\` (null: none); or else deletes some old rows of the default
+    -- partition, where those stand that are late. It returns how many rows or partitions it removed: call it until it is 0. A step
+    -- is a transaction, so that no long work holds a lock that others need. It does nothing while another instance is at it, and
+    -- gives up rather than make others wait. It runs as the owner of the tables, since only an owner may do this.
     create function keep_partitions(record text, oldest timestamptz) returns int language plpgsql security definer
-    set search_path from current set lock_timeout = '1s' set timezone = 'UTC' as $$
+    set lock_timeout = '1s' set timezone = 'UTC' as $$
     declare
       prefix constant text := json_build_object('bind_decisions', 'bd', 'tunnel_session_records', 'tsr', 'tunnel_records', 'tnr',
         'edge_connection_records', 'ec') ->> record;
+      late constant text := record || '_default';
       -- No caller drops what is new.
       kept constant timestamptz := least(oldest, now() - interval '1 day');
       day timestamptz;
       part text;
       is_late boolean;
-      deleted int := 0;
+      removed int := 0;
+      made int := 0;
     begin
       if prefix is null then raise exception 'keep_partitions knows no record %', record; end if;
       if not pg_try_advisory_xact_lock(hashtext('keep_partitions'), hashtext(record)) then return 0; end if;
@@ -110,23 +119,32 @@ export class TunnelRecords1795824000011 extends Topic {
         part := record || '_' || to_char(day, 'YYYYMMDD');
         if to_regclass(part) is not null then continue; end if;
         -- PostgreSQL refuses a partition for rows that the default partition has.
-        execute format('select exists (select from %I where id >= $1 and id < $2)', record || '_default')
+        execute format('select exists (select from %I where id >= $1 and id < $2)', late)
           into is_late using ksuid_floor(prefix, day), ksuid_floor(prefix, day + interval '1 day');
         if is_late then continue; end if;
-        execute format('create table %I partition of %I for values from (%L) to (%L)', part, record,
+        execute format('create table %I (like %I including all)', part, record);
+        execute format('alter table %I attach partition %I for values from (%L) to (%L)', record, part,
           ksuid_floor(prefix, day), ksuid_floor(prefix, day + interval '1 day'));
+        made := made + 1;
       end loop;
       if oldest is null then return 0; end if;
-      for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-          where i.inhparent = record::regclass and c.relname ~ '_[0-9]{8}$'
-            and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= kept loop
+      if made > 0 then return made; end if;
+      select c.relname into part from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = record::regclass and c.relname ~ '_[0-9]{8}$'
+          and to_date(right(c.relname, 8), 'YYYYMMDD') + 1 <= kept
+        order by c.relname limit 1;
+      if found then
         execute format('drop table %I', part);
-      end loop;
-      execute format('with old as (select account_id, id from %1$I where id < $1 order by id limit 10000)
-        delete from %1$I r using old where r.account_id = old.account_id and r.id = old.id', record || '_default')
-        using ksuid_floor(prefix, kept);
-      get diagnostics deleted = row_count;
-      return deleted;
+        return 1;
+      end if;
+      execute format('delete from %1$I r where r.ctid = any(array(
+        select o.ctid from %1$I o where o.id < $1 order by o.id limit 1000))', late) using ksuid_floor(prefix, kept);
+      get diagnostics removed = row_count;
+      return removed;
+    end $$;
+    -- The path ends with pg_temp: otherwise a caller's temporary tables would be found first, and their triggers run as the owner.
+    do $$ begin
+      execute format('alter function keep_partitions(text, timestamptz) set search_path = %I, pg_temp', current_schema());
     end $$;
     revoke execute on function keep_partitions from public;
     select keep_partitions(record, null)

@@ -67,6 +67,21 @@ describe('the role of the service, whose tables another role owns,', () => {
     expect(await refusal(roles.serviceUrl, statement)).toBe('42501');
   });
 
+  it('may have partitions kept, by a function that no temporary table of it deceives', async () => {
+    const client = new pg.Client({ connectionString: roles.serviceUrl });
+    await client.connect();
+    try {
+      await client.query(`create temp table tunnel_records_default (account_id text, id text);
+        create function pg_temp.fired() returns trigger language plpgsql as $$ begin raise exception 'deceived'; end $$;
+        create trigger deceive before delete on tunnel_records_default for each statement execute function pg_temp.fired();
+        insert into tunnel_records_default values ('a', 'a'); grant all on tunnel_records_default to public`);
+      await client.query(`select keep_partitions('tunnel_records', now())`);
+      await client.query(`select keep_partitions('tunnel_records', now())`);
+    } finally {
+      await client.end();
+    }
+  });
+
   it('has the rights of the table in the code to every table, and no other', async () => {
     const granted = await roles.query(
       `select c.relname as table, coalesce(json_agg(privilege_type) filter (where grantee = '${roles.service}'::regrole), '[]') as rights

@@ -43,7 +43,7 @@ const SCHEMA = {
   BindDecisions1795824000008: 'c49d9fc7c6fcf7c7',
   Transparency1795824000009: '3e5e1b13b4b89efd',
   TunnelSessions1795824000010: '97cceda0b3044dd1',
-  TunnelRecords1795824000011: '8af0543b31bd3be6',
+  TunnelRecords1795824000011: '5e28c264a282315c',
 };
 
 /** The SQL of each migration, without comments and blanks. */

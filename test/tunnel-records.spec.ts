@@ -131,7 +131,8 @@ describe('GET /edge_connection_records', () => {
       );
     expect(await edgesOf(`edge_id=${edges[1]}`)).toEqual([edges[1]]);
     expect(await edgesOf(`credential_id=${credential.id}`)).toEqual([edges[0]]);
-    expect(await edgesOf(`edge_id=${edges[1]}&credential_id=${credential.id}`)).toEqual([]);
+    const both = `/edge_connection_records?edge_id=${edges[1]}&credential_id=${credential.id}`;
+    expect((await tenant.client.get(both)).status).toBe(400);
   });
 });
 

@@ -100,13 +100,17 @@ export async function inTransaction<T>(
     await client.query('begin').catch(rethrow);
     const result = await work({ run: (statement, values) => send(client, statement, values).catch(rethrow) as never });
     await client.query('commit').catch(rethrow);
+    if (isChecked(client) && client.hasUnconfirmedCommit)
+      throw new DatabaseUnreachable('no standby has confirmed the commit');
     client.release();
     return result;
   } catch (error) {
-    await client.query('rollback').then(
-      () => client.release(),
-      () => client.release(true),
-    );
+    if (isChecked(client) && client.hasUnconfirmedCommit) client.release(true);
+    else
+      await client.query('rollback').then(
+        () => client.release(),
+        () => client.release(true),
+      );
     throw error;
   } finally {
     clearTimeout(timer);

@@ -87,7 +87,9 @@ describe('a right is held until the last connection of its bind is gone:', () =>
     const visitor = await visit(port);
     await client.cancel(HOST, port);
     const held = (): number =>
-      (gateway.gateway as unknown as { parts: readonly { held?: ReadonlySet<unknown> }[] }).parts[0]?.held?.size ?? -1;
+      (gateway.gateway as unknown as { parts: readonly { held?: ReadonlySet<unknown> }[] }).parts.find(
+        (part) => part.held,
+      )?.held?.size ?? -1;
     expect(held()).toBe(1);
     visitor.destroy();
     await eventually(() => expect(held()).toBe(0));

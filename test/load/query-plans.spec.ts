@@ -64,6 +64,17 @@ async function load(accountId: string, from: number, credentials: number, others
     `insert into bind_decisions select '${accountId}', ${id('bd')}, now(), ${id('sshcr')}, 1, ${id('bot')}, 'SHA256:' || n, '{"domain":"a.example"}', true, 'permitted',
        null, 'g', null from ${rows(others)}`,
     `insert into credential_usage select '${accountId}', ${id('sshcr')}, now() from ${rows(others)}`,
+    `insert into credential_presence select '${accountId}', ${id('sshcr')}, n % 2, now() from ${rows(others)}`,
+    `insert into tunnel_sessions select '${accountId}', ${id('ts')}, 'gw_000000000000000000000000001', null, ${id('sshcr')}, ${id('bot')}, null, null, null, now(), 0, 0, 0, 1
+       from ${rows(others)}`,
+    `insert into tunnels select '${accountId}', ${id('tn')}, ${id('ts')}, 'gw_000000000000000000000000001', ${id('sshcr')}, ${id('bot')},
+       json_build_array(json_build_object('label', json_build_object('key', 'n', 'value', n::text)))::jsonb, now(), 0, 0, 0, 1 from ${rows(others)}`,
+    `insert into tunnel_session_records select '${accountId}', ${id('tsr')}, ${id('ts')}, 'gw_000000000000000000000000001', null, ${id('sshcr')}, ${id('bot')}, null, null, null,
+       now(), now(), 'client', 0, 0, 0 from ${rows(others)}`,
+    `insert into tunnel_records select '${accountId}', ${id('tnr')}, ${id('tn')}, ${id('ts')}, ${id('sshcr')}, ${id('bot')}, '[]', now(), now(), 'client',
+       0, 0, 0 from ${rows(others)}`,
+    `insert into edge_connection_records select '${accountId}', ${id('ec')}, ${id('edgtcp')}, 'h.example:1', null, 'gw_000000000000000000000000001', null, ${id('ts')}, ${id('tn')},
+       ${id('sshcr')}, now(), now(), 'closed', 0, 0 from ${rows(others)}`,
     `insert into events select made.*, event_leaf_hash(account_id, position, stream_id, 1, event_id, type, data, metadata, at, recorded_at)
      from (select '${accountId}' as account_id, h.size + n - ${from} + 1 as position, ${id('sshcr')} as stream_id, 1 as stream_version, gen_random_uuid() as event_id, 'ssh_credential_created.v1' as type,
        json_build_object('description', '', 'metadata', '', 'public_key', 'key', 'acl', '{}'::text[], 'owner_id', 'bot_1', 'key_type',
@@ -100,6 +111,16 @@ const READS = [
   `/events?stream=sshcr_${'0'.repeat(27)}`,
   `/bind_decisions?credential_id=sshcr_${'0'.repeat(27)}`,
   '/bind_decisions?gateway_name=none',
+  '/ssh_credentials?online=true&limit=5',
+  '/ssh_credentials?online=false&limit=5',
+  '/ssh_credentials?last_seen_before=2020-01-01T00:00:00Z&limit=5',
+  `/tunnel_sessions?credential_id=sshcr_${'0'.repeat(27)}`,
+  '/tunnel_sessions?owner_id=none',
+  '/tunnels?owner_id=none',
+  `/tunnel_session_records?credential_id=sshcr_${'0'.repeat(27)}`,
+  '/tunnel_session_records?ended_after=2030-01-01T00:00:00Z',
+  `/edge_connection_records?credential_id=sshcr_${'0'.repeat(27)}`,
+  `/edge_connection_records?edge_id=edgtcp_${'0'.repeat(27)}`,
 ];
 
 async function readFurther({ service, admin }: Walk, member: TestPrincipal, times: number): Promise<void> {
@@ -210,7 +231,7 @@ const STATES: readonly [name: string, state: State][] = [
 /** Calls every route, and counts what that reads of the grown tables. */
 async function readByRoutes({ rowsBefore, isAnalyzed, growsLater }: State) {
   const { rows: tables } = await service.pool.query(
-    `select tablename as name from pg_tables where schemaname = 'public'`,
+    `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
   );
   for (const { name } of tables) await service.pool.query(`alter table ${name} set (autovacuum_enabled = off)`);
   const { rows } = await service.pool.query('select account_id from accounts');

@@ -90,8 +90,12 @@ const EXPIRING_BEFORE: ListFilter<SshCredential> = {
   matches: ({ expires_at }, value) => expires_at != null && expires_at < new Date(value),
 };
 
-const IS_ONLINE = (of: string) => `exists (
-  select from credential_presence p where p.account_id = ${of}.account_id and p.credential_id = ${of}.id and p.sessions > 0)`;
+/** A look-up for each credential: a join could read all that are online. */
+const presence = (of: string, is: string): string =>
+  `(select ${is} from credential_presence p where p.account_id = ${of}.account_id and p.credential_id = ${of}.id)`;
+const IS_ONLINE = (of: string): string => `${presence(of, 'p.sessions > 0')} is true`;
+const SEEN_SINCE = (value: string): string =>
+  `${presence('t', `p.sessions > 0 or p.last_seen_at >= ${value}::timestamptz`)} is true`;
 const NOT_OF_A_MOMENT = { isOfNow: true, matches: () => false } as const;
 
 /** Credentials that nobody uses now, and that were last seen earlier or never. */
@@ -99,11 +103,9 @@ const LAST_SEEN_BEFORE: ListFilter<SshCredential> = {
   ...NOT_OF_A_MOMENT,
   name: 'last_seen_before',
   read: (text) => parseTime('last_seen_before', text.replace(' ', '+')).toISOString(),
-  rows: `t.account_id = $1 and t.id < $2 and t.id > 'sshcr_' and not exists (select from credential_presence p
-    where p.account_id = t.account_id and p.credential_id = t.id and (p.sessions > 0 or p.last_seen_at >= $4::timestamptz))`,
+  rows: `t.account_id = $1 and t.id < $2 and t.id > 'sshcr_' and not ${SEEN_SINCE('$4')}`,
   order: 't.id desc',
-  condition: (value) => `not exists (select from credential_presence p
-    where p.account_id = t.account_id and p.credential_id = t.id and (p.sessions > 0 or p.last_seen_at >= ${value}::timestamptz))`,
+  condition: (value) => `not ${SEEN_SINCE(value)}`,
 };
 
 /**
@@ -117,13 +119,17 @@ const ONLINE: ListFilter<SshCredential> = {
     if (text === 'true' || text === 'false') return text;
     throw malformed(`online ${quoted(text)} must be true or false.`);
   },
-  from: `((select c.* from credential_presence p join ssh_credentials c on c.account_id = p.account_id and c.id = p.credential_id
-      where $4::boolean and p.account_id = $1 and p.credential_id < $2 and p.sessions > 0 order by p.credential_id desc limit $3)
+  from: `((select c.* from (
+      select p.credential_id from credential_presence p
+      where $4::boolean and p.account_id = $1 and p.credential_id < $2 and p.sessions > 0
+        and (select c.id from ssh_credentials c where c.account_id = $1 and c.id = p.credential_id) = p.credential_id
+      order by p.account_id desc, p.credential_id desc limit $3
+    ) o cross join lateral (select * from ssh_credentials c where c.account_id = $1 and c.id = o.credential_id limit 1) c)
     union all (select c.* from ssh_credentials c
       where not $4::boolean and c.account_id = $1 and c.id < $2 and not ${IS_ONLINE('c')} order by c.id desc limit $3))`,
   rows: 'true',
   order: 't.id desc',
-  condition: (value) => `${IS_ONLINE('t')} = ${value}::boolean`,
+  condition: (value) => `(${IS_ONLINE('t')}) = ${value}::boolean`,
 };
 
 /** The filters of the list. */

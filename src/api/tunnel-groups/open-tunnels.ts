@@ -7,11 +7,11 @@ import type { Labels } from './tunnel-group.js';
 
 export const MAX_TUNNELS_OF_GROUP = 100;
 
-/** $2: groups with their labels as targets of tunnels; $3: the owner that the caller sees tunnels of, or null for all. */
+/** `is true`: the tunnels are found by their labels, and not among all of the account. $2: groups with their labels as targets of tunnels; $3: the owner that the caller sees tunnels of, or null for all. */
 const TUNNELS_OF_GROUPS = {
   name: 'tunnels_of_groups',
   text: `select g.id as group_id, t.id from json_to_recordset($2::json) as g(id text, labels jsonb) cross join lateral (
-      select o.id from tunnels o where o.account_id = $1 and o.targets @> g.labels and ($3::text is null or o.owner_id = $3)
+      select o.id from tunnels o where o.targets @> g.labels and (o.account_id = $1) is true and ($3::text is null or o.owner_id = $3)
       order by o.id desc limit ${MAX_TUNNELS_OF_GROUP}) t`,
 };
 

@@ -50,8 +50,9 @@ const COUNTERS = `t.bytes_in::float8 as bytes_in, t.bytes_out::float8 as bytes_o
 const SESSION = `select t.account_id, t.id, t.credential_id, t.owner_id, t.gateway_id, t.gateway_name, t.fingerprint, t.source,
   t.client, t.started_at, ${COUNTERS}, (select coalesce(json_agg(json_build_object('id', n.id, 'targets', n.targets)
       order by n.id desc), '[]') from (
-    select b.id, b.targets from tunnels b where b.account_id = t.account_id and b.session_id = t.id
-      order by b.id desc limit ${MAX_TUNNELS_OF_SESSION}) n) as tunnels`;
+    select b.id, b.targets from tunnels b
+      where b.account_id = t.account_id and (b.session_id, b.id) > (t.id, '') and (b.session_id, b.id) < (t.id, '~')
+      order by b.session_id desc, b.id desc limit ${MAX_TUNNELS_OF_SESSION}) n) as tunnels`;
 const TUNNEL = `select t.account_id, t.id, t.session_id, t.credential_id, t.owner_id, t.targets, t.started_at, ${COUNTERS}`;
 
 /** The statements of a list. The comparisons and the order follow the columns of an index, so that a page reads no more rows. */

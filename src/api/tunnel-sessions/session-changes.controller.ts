@@ -53,8 +53,8 @@ export class SessionChangesController {
 }
 
 const readerOf = (caller: Caller): StreamReader<ChangedSession> => ({
-  place: `of account ${caller.accountId}`,
-  who: 'This account',
+  place: `of ${caller.principalId}`,
+  who: 'This user or bot',
   advice: 'close one',
   hears: ({ accountId, ownerId }) =>
     accountId === caller.accountId && (readsEverything(caller) || ownerId === caller.principalId),

@@ -9,6 +9,10 @@ import { changesSince, type NewChanges, type Watermark } from '../gateway-api/re
 const MAX_CHANGES = 20_000;
 /** The changes of a whole gateway, for a slow reader. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+/** Of one instance. One query serves them all. */
+const MAX_STREAMS = 1_000;
+/** Of one user or bot, so that no member takes those of the auditors. */
+const MAX_STREAMS_OF_USER = 5;
 /** An end is told if it is not older than this: its record is in one of the newest partitions. */
 const MAX_AGE_MS = 2 * 86_400_000;
 
@@ -19,14 +23,20 @@ export interface ChangedSession extends Ref {
   readonly data: object;
 }
 
-const NEW = (of: string): string => `(${of}.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
-    or ${of}.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot))))
-  and ${of}.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
-  and not ${of}.transaction_id = any(array(select pg_snapshot_xip(snapshot) from moment))`;
-const SHOWN = (of: string): string => `'account_id', ${of}.account_id, 'credential_id', ${of}.credential_id,
-  'owner_id', ${of}.owner_id, 'gateway_id', ${of}.gateway_id, 'gateway_name', ${of}.gateway_name, 'source', ${of}.source,
-  'client', ${of}.client, 'started_at', ${of}.started_at, 'bytes_in', ${of}.bytes_in, 'bytes_out', ${of}.bytes_out,
-  'connections', ${of}.connections`;
+/** Two look-ups by the index of transactions. The second finds those that were in progress at the last look. */
+const newRows = (columns: string, from: string, where: string): string => `
+      select ${columns} from ${from} where ${where} and r.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
+        and r.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
+      union all
+      select ${columns} from ${from} where ${where}
+        and r.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))
+      limit ${MAX_CHANGES + 1}`;
+const SHOWN = `'account_id', r.account_id, 'credential_id', r.credential_id, 'owner_id', r.owner_id,
+  'gateway_id', r.gateway_id, 'gateway_name', r.gateway_name, 'source', r.source, 'client', r.client,
+  'started_at', r.started_at, 'bytes_in', r.bytes_in, 'bytes_out', r.bytes_out, 'connections', r.connections`;
+const OPENED = `r.account_id, r.id, r.owner_id, json_build_object('session_id', r.id, ${SHOWN}) as data`;
+const ENDED = `r.account_id, r.session_id as id, r.owner_id, json_build_object('session_id', r.session_id, ${SHOWN},
+  'ended_at', r.ended_at, 'reason', r.reason) as data`;
 
 /**
  * $1: snapshot of the last look; null for the first look, which finds no change. A row is new if its transaction was not
@@ -35,13 +45,8 @@ const SHOWN = (of: string): string => `'account_id', ${of}.account_id, 'credenti
 const CHANGES = onPrimary({
   name: 'session_changes',
   text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
-    opened as materialized (
-      select s.account_id, s.id, s.owner_id, json_build_object('session_id', s.id, ${SHOWN('s')}) as data
-      from tunnel_sessions s where ${NEW('s')} order by s.id limit ${MAX_CHANGES + 1}),
-    ended as materialized (
-      select r.account_id, r.session_id as id, r.owner_id, json_build_object('session_id', r.session_id, ${SHOWN('r')},
-        'ended_at', r.ended_at, 'reason', r.reason) as data
-      from tunnel_session_records r where r.id >= $2 and ${NEW('r')} order by r.id limit ${MAX_CHANGES + 1})
+    opened as materialized (${newRows(OPENED, 'tunnel_sessions r', 'true')}),
+    ended as materialized (${newRows(ENDED, 'tunnel_session_records r', 'r.id >= $2')})
     select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
       (select count(*) from opened) + (select count(*) from ended) > ${MAX_CHANGES} as "isTooMany",
       (select coalesce(json_agg(one), '[]') from (
@@ -66,7 +71,12 @@ export class SessionChanges {
 /** A class of its own, so that it can be injected. */
 export class SessionChangeStreams extends ChangeStreams<ChangedSession> {
   constructor(watch: ChangeWatch<ChangedSession>) {
-    super(watch, sessionEvents, { ...STREAM_LIMITS, maxUnreadBytes: MAX_UNREAD_BYTES });
+    super(watch, sessionEvents, {
+      ...STREAM_LIMITS,
+      maxStreams: MAX_STREAMS,
+      maxStreamsOfToken: MAX_STREAMS_OF_USER,
+      maxUnreadBytes: MAX_UNREAD_BYTES,
+    });
   }
 }
 

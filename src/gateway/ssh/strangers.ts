@@ -51,16 +51,14 @@ export class Strangers {
 
   /** False if nobody has to give way to this source. */
   private dropOneFor(newcomer: string): boolean {
-    let largest: [string, Stranger[]] | undefined;
-    for (const entry of this.bySource)
-      if (largest === undefined || entry[1].length > largest[1].length) largest = entry;
-    if (largest === undefined) return false;
-    const [source, all] = largest;
-    const hasFewer = (this.bySource.get(newcomer)?.length ?? 0) + 1 < all.length;
+    const most = Math.max(...[...this.bySource.values()].map(({ length }) => length));
+    const hasFewer = (this.bySource.get(newcomer)?.length ?? 0) + 1 < most;
     const before = this.now() - TENURE_MS;
-    const droppable = hasFewer ? all : all.filter(({ since }) => since <= before);
-    const dropped = droppable[Math.floor(this.random() * droppable.length)];
-    if (dropped === undefined) return false;
+    const droppable = [...this.bySource].flatMap(([source, all]) =>
+      all.length < most ? [] : all.filter(({ since }) => hasFewer || since <= before).map((one) => ({ source, one })),
+    );
+    const { source, one: dropped } = droppable[Math.floor(this.random() * droppable.length)] ?? {};
+    if (source === undefined || dropped === undefined) return false;
     this.leave(source, dropped);
     dropped.drop();
     return true;

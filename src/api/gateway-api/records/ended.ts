@@ -20,8 +20,9 @@ const SESSION = `select r.id, r.session_id, r.credential_id, r.owner_id, r.finge
   (select coalesce(json_agg(t order by t.id desc), '[]') from (
     select n.tunnel_id as id, n.credential_id, n.targets, n.started_at, n.ended_at, n.reason, n.bytes_in, n.bytes_out,
       n.connections
-    from tunnel_records n where n.account_id = r.account_id and n.session_id = r.session_id
-    order by n.id desc limit ${MAX_TUNNELS_OF_RECORD}) t) as tunnels
+    from tunnel_records n
+    where n.account_id = r.account_id and (n.session_id, n.id) > (r.session_id, '') and (n.session_id, n.id) < (r.session_id, '~')
+    order by n.session_id desc, n.id desc limit ${MAX_TUNNELS_OF_RECORD}) t) as tunnels
   from tunnel_session_records r`;
 const EDGE_CONNECTION = `select r.id, r.edge_id, r.hostport, r.client, r.session_id, r.tunnel_id, r.credential_id, r.gateway_id,
   r.gateway_name, r.started_at, r.ended_at, r.reason, ${COUNTERS} from edge_connection_records r`;
@@ -42,11 +43,11 @@ const SESSIONS_OF_CREDENTIAL = {
 const CONNECTIONS = { name: 'edge_connection_records_page', text: `${EDGE_CONNECTION} ${PAGE_OF_ALL}` };
 const CONNECTIONS_OF_EDGE = {
   name: 'edge_connection_records_page_of_edge',
-  text: `${EDGE_CONNECTION} ${pageOf('edge_id', ' and ($6::text is null or r.credential_id = $6)')}`,
+  text: `${EDGE_CONNECTION} ${pageOf('edge_id')}`,
 };
 const CONNECTIONS_OF_CREDENTIAL = {
   name: 'edge_connection_records_page_of_credential',
-  text: `${EDGE_CONNECTION} ${pageOf('credential_id')}`,
+  text: `${EDGE_CONNECTION} ${pageOf('credential_id', ' and r.credential_id is not null')}`,
 };
 
 /** What has ended, as gateways reported it. Newest first, and one more than the page's limit if there is a next page. */
@@ -62,7 +63,7 @@ export class Ended {
 
   edgeConnections(reader: Reader, wanted: WantedRecords): Promise<readonly RecordedEdgeConnection[]> {
     const { credentialId, edgeId } = wanted;
-    if (edgeId !== undefined) return this.read(reader, CONNECTIONS_OF_EDGE, wanted, edgeId, credentialId ?? null);
+    if (edgeId !== undefined) return this.read(reader, CONNECTIONS_OF_EDGE, wanted, edgeId);
     if (credentialId === undefined) return this.read(reader, CONNECTIONS, wanted);
     return this.read(reader, CONNECTIONS_OF_CREDENTIAL, wanted, credentialId);
   }

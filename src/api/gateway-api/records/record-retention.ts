@@ -6,8 +6,11 @@ import { PeriodicTask } from '../../instance/periodic-task.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 
 const HOUR_MS = 3_600_000;
-/** The first round comes at a random time within this, so that instances do not all work at once. */
-const MAX_FIRST_DELAY_MS = HOUR_MS / 60;
+/**
+ * The first round comes at a random time within this, so that instances do not all work at once, and not while they
+ * start.
+ */
+const MAX_FIRST_DELAY_MS = HOUR_MS / 6;
 const DAY_MS = 24 * HOUR_MS;
 /** A pause between batches, so that a purge takes only a small part of the database's time. */
 const PAUSE_MS = 100;
@@ -93,8 +96,13 @@ export class RecordRetention extends PeriodicTask implements OnModuleInit {
   /** Deletes the rows that are too old at `now`. */
   async purge(now = new Date()): Promise<void> {
     const ago = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
-    for (const record of RECORDS) await this.keepPartitions(record, this.days > 0 ? ago(this.days) : null);
+    const failures: unknown[] = [];
+    // A long read of one record must not keep the others.
+    for (const record of RECORDS) {
+      await this.keepPartitions(record, this.days > 0 ? ago(this.days) : null).catch((error) => failures.push(error));
+    }
     for (const { accounts, purge } of OF_CREDENTIALS) await this.purgeAccounts(accounts, purge, ago(DAYS_OF_DELETED));
+    if (failures.length > 0) throw failures[0];
   }
 
   private async keepPartitions(record: string, oldest: Date | null): Promise<void> {

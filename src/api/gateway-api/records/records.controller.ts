@@ -87,6 +87,8 @@ export class EdgeConnectionRecordsController {
       ...readTimes(query),
     };
     const { edge_id: edgeId, credential_id: credentialId } = filters;
+    // No index has both, and an edge may have millions of records.
+    if (edgeId !== undefined && credentialId !== undefined) throw malformed('Send edge_id or credential_id, not both.');
     const wanted = { page, edgeId, credentialId, ...boundsOf(filters, 'ec') };
     const found = await this.ended.edgeConnections({ accountId: caller.accountId, signal }, wanted);
     return pageOf(EDGE_RECORDS_PATH, `${baseUrl}/${EDGE_RECORDS_PATH}`, page, found, toRecord, filters);

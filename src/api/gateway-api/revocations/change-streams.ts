@@ -11,7 +11,7 @@ export interface StreamLimits {
   readonly heartbeatMs: number;
   /** Maximum streams of one instance. */
   readonly maxStreams: number;
-  /** Maximum streams of one token or account at one instance: none can take the streams of all others. */
+  /** Maximum streams of one token, user or bot at one instance: none can take the streams of all others. */
   readonly maxStreamsOfToken: number;
   /** What a stream may hold for a slow reader. */
   readonly maxUnreadBytes: number;

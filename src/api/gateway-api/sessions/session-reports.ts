@@ -1,12 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { inTransaction, type NamedStatement, onlyRow, POOL, type Transaction } from '../../../database/index.js';
+import { AccountTurns } from '../../../kernel/account-turns.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
+import { firstIdOf, type IdPrefix } from '../../../kernel/ids.js';
 import { Problem } from '../../../kernel/problem.js';
 import { plainEnd, type Row, SessionEnds, type SessionOfCredential } from './session-ends.js';
-import type { ReportedEnd, ReportedSession, SessionReport } from './session-report.js';
+import type { ReportedEnd, SessionReport } from './session-report.js';
 import {
   ADD_GATEWAY,
+  COUNT_TUNNELS,
   FORGET_SESSION_ENDS,
   FORGET_TUNNEL_ENDS,
   HEAR_GATEWAY,
@@ -23,7 +26,12 @@ import {
 
 const MAX_GATEWAYS_OF_TOKEN = 100;
 const MAX_SESSIONS_OF_TOKEN = 50_000;
+const MAX_TUNNELS_OF_GATEWAY = 100_000;
 const ROWS_AT_ONCE = 1_000;
+/** A gateway that was silent for longer, and still has its sessions, has them twice in the records. */
+const MAX_SILENCE_MS = 2 * 86_400_000;
+/** Reports at once, of all tokens and of one: each holds a connection of the pool, which questions of gateways need too. */
+const TURNS = { atOnce: 4, atOnceOfAccount: 2, waiting: 2_000, waitingOfAccount: 200 };
 
 /** Why a part of a report does not count. */
 export const IGNORED = [
@@ -33,6 +41,7 @@ export const IGNORED = [
   'unknown_edge',
   'in_future',
   'too_many_sessions',
+  'too_many_tunnels',
 ] as const;
 
 interface Ignored {
@@ -68,11 +77,19 @@ interface GatewayRun {
 /** Takes the reports of gateways. Each is one transaction, so it counts wholly or not at all. */
 @Injectable()
 export class SessionReports {
+  private readonly turns = new AccountTurns({ noun: 'reports of gateways', ...TURNS });
+
   constructor(@Inject(POOL) private readonly pool: Pool) {}
 
   /** Throws Problem 403 for an account that the gateway does not serve, and 429 for one gateway too many. */
   take(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
     refuseOtherAccounts(gateway, report);
+    const token = String(gateway.tokenNumber ?? 0);
+    this.turns.refuseIfFull(token);
+    return this.turns.run(token, () => this.inTurn(gateway, report));
+  }
+
+  private inTurn(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
     return inTransaction(this.pool, async (transaction) => {
       const run = await this.runOf(transaction, gateway, report);
       const isNew = run === undefined;
@@ -84,7 +101,7 @@ export class SessionReports {
       const sendWhole = isNew ? !ends : !(run.is_whole || ends);
       if (!counted) return { counted, ignored: [], send_whole: sendWhole, stops: [] };
       const counting = new CountedReport(transaction, gateway, report);
-      const ignored = await counting.count(isNew || !run.is_whole);
+      const ignored = await counting.count(isNew ? report.number > 1 : !run.is_whole);
       const stops = ends ? (await transaction.run<Stop & object>(STOPPED_SESSIONS, [report.gatewayId])).rows : [];
       return { counted, ignored, send_whole: sendWhole, stops };
     });
@@ -163,41 +180,44 @@ class CountedReport {
   }
 
   private async openSessions(mayBeOpenAgain: boolean): Promise<void> {
-    const sessions = await this.withinLimit(this.past(this.report.sessions));
+    const sessions = this.past(this.report.sessions);
     if (sessions.length === 0) return;
-    const { number } = this.report;
+    const { name, accountId } = this.gateway;
+    const { sessions: open } = await useOf(this.transaction, [name ?? null, accountId ?? null]);
+    const hasRoom = open < MAX_SESSIONS_OF_TOKEN;
     const rows = await this.run<SessionOfCredential | (Row & { readonly credential_id: null })>(
       OPEN_SESSIONS,
       sessions,
-      [number, this.gateway.name ?? null],
+      [this.report.number, name ?? null, hasRoom],
     );
     const opened = rows.filter((row): row is SessionOfCredential => row.credential_id !== null);
     this.ends.count(opened, 1);
-    if (mayBeOpenAgain && opened.length > 0) {
-      const values = [JSON.stringify(opened)];
-      for (const forget of [FORGET_SESSION_ENDS, FORGET_TUNNEL_ENDS]) await this.transaction.run(forget, values);
-    }
-    this.ignore(sessions, idsOf(rows), 'unknown_credential');
+    if (mayBeOpenAgain && opened.length > 0) await this.forgetEnds(opened);
+    this.ignore(sessions, idsOf(rows), hasRoom ? 'unknown_credential' : 'too_many_sessions');
   }
 
-  /** Beyond the limit sessions are not taken, but the report counts, as a sign of life of all others. */
-  private async withinLimit(sessions: readonly ReportedSession[]): Promise<readonly ReportedSession[]> {
-    if (sessions.length === 0) return [];
-    const { name, accountId } = this.gateway;
-    const { sessions: open } = await useOf(this.transaction, [name ?? null, accountId ?? null]);
-    if (open + sessions.length <= MAX_SESSIONS_OF_TOKEN) return sessions;
-    for (const { id } of sessions) this.ignored.push({ id, reason: 'too_many_sessions' });
-    return [];
+  private async forgetEnds(opened: readonly Row[]): Promise<void> {
+    const accounts = [...new Set(opened.map(({ account_id }) => account_id))];
+    const since = (prefix: IdPrefix): string => firstIdOf(prefix, new Date(Date.now() - MAX_SILENCE_MS));
+    const ids = opened.map(({ id }) => id);
+    const values = [this.report.gatewayId, ids, since('tsr'), accounts];
+    const { rows } = await this.transaction.run<{ id: string }>(FORGET_SESSION_ENDS, values);
+    if (rows.length === 0) return;
+    await this.transaction.run(FORGET_TUNNEL_ENDS, [accounts, rows.map(({ id }) => id), since('tnr')]);
   }
 
   private async openTunnels(): Promise<void> {
     const tunnels = this.past(this.report.tunnels);
     if (tunnels.length === 0) return;
+    const counted = await this.transaction.run<{ tunnels: number }>(COUNT_TUNNELS, [this.report.gatewayId]);
+    const hasRoom = onlyRow(counted.rows).tunnels < MAX_TUNNELS_OF_GATEWAY;
     const rows = await this.run<{ id: string; is_session_open: boolean; is_counted: boolean }>(OPEN_TUNNELS, tunnels, [
       this.report.number,
+      hasRoom,
     ]);
+    const whyNot = hasRoom ? 'unknown_credential' : 'too_many_tunnels';
     for (const { id, is_session_open: isOpen, is_counted: isCounted } of rows) {
-      if (!isCounted) this.ignored.push({ id, reason: isOpen ? 'unknown_credential' : 'unknown_session' });
+      if (!isCounted) this.ignored.push({ id, reason: isOpen ? whyNot : 'unknown_session' });
     }
   }
 

@@ -23,6 +23,12 @@ export const USE_OF_TOKEN = {
         where g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as sessions`,
 };
 
+/** The open tunnels of a gateway. */
+export const COUNT_TUNNELS = {
+  name: 'count_tunnels_of_gateway',
+  text: 'select count(*)::int as tunnels from tunnels t where t.gateway_id = $1',
+};
+
 /** $2: the report; $3: whether it ends a whole state. */
 export const HEAR_GATEWAY = {
   name: 'hear_gateway_run',
@@ -31,6 +37,9 @@ export const HEAR_GATEWAY = {
 };
 
 const RECORDSET = 'json_to_recordset($2::json)';
+/** PostgreSQL looks each row of `given` up by its key, and never reads all rows of the table. */
+const KEYS = (of: string, id = 'id'): string => `${of}.account_id = any(array(select account_id from given))
+  and ${of}.${id} = any(array(select id from given)) and ${of}.account_id = g.account_id and ${of}.${id} = g.id`;
 /** A credential that was deleted meanwhile still has the event that created it. */
 const OWNER = `coalesce(
   (select c.owner_id from ssh_credentials c where c.account_id = g.account_id and c.id = g.credential_id),
@@ -39,7 +48,7 @@ const OWNER = `coalesce(
 /** All statements of a report have one time. */
 const AGO = `now() - g.ago_ms * interval '1 millisecond'`;
 
-/** $2: sessions; $3: the report; $4: name of the gateway. Returns those that count. */
+/** $2: sessions; $3: the report; $4: name of the gateway; $5: whether new ones are taken. Returns those that count. */
 export const OPEN_SESSIONS = {
   name: 'open_tunnel_sessions',
   text: `with given as materialized (
@@ -47,18 +56,18 @@ export const OPEN_SESSIONS = {
         source text, client text, ago_ms float8)),
     refreshed as (
       update tunnel_sessions s set reported = $3 from given g
-        where s.account_id = g.account_id and s.id = g.id and s.gateway_id = $1 returning s.account_id, s.id),
+        where ${KEYS('s')} and s.gateway_id = $1 returning s.account_id, s.id),
     added as (
       insert into tunnel_sessions (account_id, id, gateway_id, gateway_name, credential_id, owner_id, fingerprint, source, client,
         started_at, reported)
       select g.account_id, g.id, $1, $4, g.credential_id, g.owner_id, g.fingerprint, g.source, g.client, ${AGO}, $3
-        from given g where g.owner_id is not null order by g.account_id, g.id
+        from given g where $5 and g.owner_id is not null order by g.account_id, g.id
       on conflict (account_id, id) do nothing returning account_id, id, credential_id)
     select account_id, id, null as credential_id, null as seen_at from refreshed
     union all select account_id, id, credential_id, now() from added`,
 };
 
-/** $2: tunnels; $3: the report. Returns those that count. `session_id` is null if its session is not open. */
+/** $2: tunnels; $3: the report; $4: whether new ones are taken. Returns those that count. `session_id` is null if its session is not open. */
 export const OPEN_TUNNELS = {
   name: 'open_tunnels',
   text: `with given as materialized (
@@ -66,12 +75,11 @@ export const OPEN_TUNNELS = {
           where s.account_id = g.account_id and s.id = g.session_id and s.gateway_id = $1) as open_session
         from ${RECORDSET} as g(id text, account_id text, session_id text, credential_id text, targets jsonb, ago_ms float8)),
     refreshed as (
-      update tunnels t set reported = $3 from given g
-        where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1 returning t.id),
+      update tunnels t set reported = $3 from given g where ${KEYS('t')} and t.gateway_id = $1 returning t.id),
     added as (
       insert into tunnels (account_id, id, session_id, gateway_id, credential_id, owner_id, targets, started_at, reported)
       select g.account_id, g.id, g.session_id, $1, g.credential_id, g.owner_id, g.targets, ${AGO}, $3
-        from given g where g.owner_id is not null and g.open_session is not null order by g.account_id, g.id
+        from given g where $4 and g.owner_id is not null and g.open_session is not null order by g.account_id, g.id
       on conflict (account_id, id) do nothing returning id)
     select g.id, g.open_session is not null as is_session_open,
       g.id in (select id from refreshed union all select id from added) as is_counted from given g`,
@@ -79,16 +87,18 @@ export const OPEN_TUNNELS = {
 
 const countUse = (name: string, table: 'tunnel_sessions' | 'tunnels') => ({
   name,
-  text: `update ${table} t set bytes_in = g.bytes_in, bytes_out = g.bytes_out, connections = g.connections
-    from ${RECORDSET} as g(id text, account_id text, bytes_in bigint, bytes_out bigint, connections bigint)
-    where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1 returning t.id`,
+  text: `with given as materialized (
+      select * from ${RECORDSET} as g(id text, account_id text, bytes_in bigint, bytes_out bigint, connections bigint))
+    update ${table} t set bytes_in = g.bytes_in, bytes_out = g.bytes_out, connections = g.connections from given g
+    where ${KEYS('t')} and t.gateway_id = $1 returning t.id`,
 });
 /** $2: what was used. Returns the ids that count. */
 export const USE_SESSIONS = countUse('count_use_of_sessions', 'tunnel_sessions');
 export const USE_TUNNELS = countUse('count_use_of_tunnels', 'tunnels');
 
-const ENDED = `${RECORDSET} as g(id text, account_id text, record_id text, ago_ms float8, reason text, bytes_in bigint,
-  bytes_out bigint, connections bigint)`;
+const ENDED = `given as materialized (
+  select * from ${RECORDSET} as g(id text, account_id text, record_id text, ago_ms float8, reason text, bytes_in bigint,
+    bytes_out bigint, connections bigint))`;
 const LAST_TRAFFIC = `coalesce(g.bytes_in, t.bytes_in) as last_in, coalesce(g.bytes_out, t.bytes_out) as last_out,
   coalesce(g.connections, t.connections) as last_connections`;
 /** A clock that the service set back cannot end what has not begun. */
@@ -97,9 +107,8 @@ const ENDED_AT = 'greatest(gone.ended_at, gone.started_at)';
 /** $2: ends. Returns the ids that count. */
 export const END_TUNNELS = {
   name: 'end_tunnels',
-  text: `with gone as (
-      delete from tunnels t using ${ENDED}
-        where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1
+  text: `with ${ENDED}, gone as (
+      delete from tunnels t using given g where ${KEYS('t')} and t.gateway_id = $1
         returning t.*, g.record_id, g.reason, ${AGO} as ended_at, ${LAST_TRAFFIC})
     insert into tunnel_records (account_id, id, tunnel_id, session_id, credential_id, owner_id, targets, started_at, ended_at,
       reason, bytes_in, bytes_out, connections)
@@ -111,9 +120,8 @@ export const END_TUNNELS = {
 /** $2: ends. Returns the sessions that count. */
 export const END_SESSIONS = {
   name: 'end_tunnel_sessions',
-  text: `with gone as (
-      delete from tunnel_sessions t using ${ENDED}
-        where t.account_id = g.account_id and t.id = g.id and t.gateway_id = $1
+  text: `with ${ENDED}, gone as (
+      delete from tunnel_sessions t using given g where ${KEYS('t')} and t.gateway_id = $1
         returning t.*, g.record_id, g.reason, ${AGO} as ended_at, ${LAST_TRAFFIC})
     insert into tunnel_session_records (account_id, id, session_id, gateway_id, gateway_name, credential_id, owner_id, fingerprint,
       source, client, started_at, ended_at, reason, bytes_in, bytes_out, connections)
@@ -125,8 +133,8 @@ export const END_SESSIONS = {
 /** The open tunnels of sessions. $2: the sessions. */
 export const TUNNELS_OF_SESSIONS = {
   name: 'tunnels_of_sessions',
-  text: `select t.account_id, t.id, t.session_id from ${RECORDSET} as g(id text, account_id text)
-    join tunnels t on t.account_id = g.account_id and t.session_id = g.id and t.gateway_id = $1`,
+  text: `with given as materialized (select * from ${RECORDSET} as g(id text, account_id text))
+    select t.account_id, t.id, t.session_id from given g join tunnels t on ${KEYS('t', 'session_id')} and t.gateway_id = $1`,
 };
 
 /** The next rows of a gateway that no report from $2 on has. */
@@ -138,14 +146,21 @@ const unreported = (name: string, table: 'tunnel_sessions' | 'tunnels') => ({
 export const UNREPORTED_SESSIONS = unreported('unreported_sessions', 'tunnel_sessions');
 export const UNREPORTED_TUNNELS = unreported('unreported_tunnels', 'tunnels');
 
-/** Sessions that are open again never ended: their gateway was only silent. $2: the sessions. */
-const forgetEnds = (name: string, table: 'tunnel_session_records' | 'tunnel_records') => ({
-  name,
-  text: `delete from ${table} r using json_to_recordset($1::json) as g(id text, account_id text)
-    where r.account_id = g.account_id and r.session_id = g.id and r.reason = 'gateway_lost'`,
-});
-export const FORGET_SESSION_ENDS = forgetEnds('forget_ends_of_sessions', 'tunnel_session_records');
-export const FORGET_TUNNEL_ENDS = forgetEnds('forget_ends_of_tunnels', 'tunnel_records');
+/**
+ * Sessions that are open again never ended: their gateway was only silent. $2: the sessions; $3: the oldest id of a record that
+ * is looked for. Returns the sessions that had an end.
+ */
+export const FORGET_SESSION_ENDS = {
+  name: 'forget_ends_of_sessions',
+  text: `delete from tunnel_session_records r where r.account_id = any($4::text[]) and r.session_id = any($2::text[])
+    and r.id >= $3 and r.gateway_id = $1 and r.reason = 'gateway_lost' returning r.session_id as id`,
+};
+/** $1: their accounts; $2: the sessions; $3: the oldest id of a record that is looked for. */
+export const FORGET_TUNNEL_ENDS = {
+  name: 'forget_ends_of_tunnels',
+  text: `delete from tunnel_records r where r.account_id = any($1::text[]) and r.session_id = any($2::text[])
+    and r.id >= $3 and r.reason = 'gateway_lost'`,
+};
 
 /**
  * $1: by how much the number of open sessions of each credential changes, and when it was seen. In order, so that gateways do
@@ -170,8 +185,8 @@ export const RECORD_EDGE_CONNECTIONS = {
       ${AGO} - g.ms * interval '1 millisecond', ${AGO}, g.reason, g.bytes_in, g.bytes_out
     from ${RECORDSET} as g(record_id text, account_id text, edge_id text, hostport text, client text, session_id text,
       tunnel_id text, credential_id text, ago_ms float8, ms float8, reason text, bytes_in bigint, bytes_out bigint)
-    where exists (select from events e
-      where e.account_id = g.account_id and e.stream_id = g.edge_id and e.stream_version = 1)
+    where (select e.stream_version from events e
+      where e.account_id = g.account_id and e.stream_id = g.edge_id and e.stream_version = 1) = 1
     returning id`,
 };
 
@@ -185,10 +200,11 @@ export const STOPPED_BY = `coalesce((
 /** The sessions of the gateway that somebody stopped. */
 export const STOPPED_SESSIONS = {
   name: 'stopped_sessions_of_gateway',
-  text: `select distinct on (s.account_id, s.id) s.id as session_id, ${IS_RESTART} as restart,
-      ${STOPPED_BY} as by
-    from tunnel_sessions s join events e on e.account_id = s.account_id and e.stream_id = s.id
-    where s.gateway_id = $1 order by s.account_id, s.id, e.stream_version desc`,
+  text: `select s.id as session_id, ${IS_RESTART} as restart, ${STOPPED_BY} as by
+    from tunnel_sessions s cross join lateral (
+      select e.account_id, e.data, e.metadata from events e
+      where e.account_id = s.account_id and e.stream_id = s.id order by e.stream_version desc limit 1) e
+    where s.gateway_id = $1`,
 };
 
 export const FORGET_GATEWAY = { name: 'forget_gateway_run', text: 'delete from gateway_runs where id = $1' };

@@ -12,6 +12,8 @@ const LOOK_EVERY_MS = 1_000;
 const MAX_SILENCE = "interval '15 seconds'";
 /** If nobody looked for this time, the service was away, and gateways could not report. */
 const MAX_PAUSE = "interval '5 seconds'";
+/** Less than MAX_PAUSE by far. */
+const MAX_ROUND_MS = 2_000;
 const ROWS_AT_ONCE = 1_000;
 
 const LOOK = {
@@ -27,7 +29,7 @@ const IS_SILENT = `g.heard_at < clock_timestamp() - ${MAX_SILENCE} and exists (s
 
 const SILENT = {
   name: 'silent_gateways',
-  text: `select g.id from gateway_runs g where ${IS_SILENT} order by g.id limit 10`,
+  text: `select g.id from gateway_runs g where ${IS_SILENT} order by g.heard_at limit 100`,
 };
 
 const LOCK_SILENT = {
@@ -56,8 +58,21 @@ export class SilentGateways extends PeriodicTask implements OnModuleInit {
   protected async round(): Promise<void> {
     await queryNamed(this.pool, LOOK, [], WRITE_LIMITS);
     const { rows } = await queryNamed<{ id: string }>(this.pool, SILENT, [this.policy.outageGraceMs]);
-    for (const { id } of rows) while (!this.stopping.aborted && (await this.endPart(id)));
+    // The next look must not be late: it would mean that the service was away.
+    const deadline = performance.now() + MAX_ROUND_MS;
+    let failure: unknown;
+    for (const { id } of rows) {
+      await this.endGateway(id, deadline).catch((error: unknown) => {
+        failure = error;
+      });
+    }
+    if (failure !== undefined) throw failure;
     this.hasFailed = false;
+  }
+
+  /** Goes on in the next round if the time is over. */
+  private async endGateway(id: string, deadline: number): Promise<void> {
+    while (!this.stopping.aborted && performance.now() < deadline && (await this.endPart(id)));
   }
 
   /** A database that is away fails each round: the first one is told. */
@@ -75,11 +90,13 @@ export class SilentGateways extends PeriodicTask implements OnModuleInit {
       if (silent === undefined) return false;
       const ends = new SessionEnds(transaction, id);
       const endOf = (row: Row) => plainEnd(row, 'gateway_lost', silent.silent_ms);
+      const tunnels = (await next(transaction, UNREPORTED_TUNNELS, id)).map(endOf);
+      await ends.endTunnels(tunnels);
+      if (tunnels.length === ROWS_AT_ONCE) return true;
       const sessions = (await next(transaction, UNREPORTED_SESSIONS, id)).map(endOf);
       await ends.endSessions(sessions);
       await ends.writePresence();
       if (sessions.length === ROWS_AT_ONCE) return true;
-      await ends.endTunnels((await next(transaction, UNREPORTED_TUNNELS, id)).map(endOf));
       await transaction.run(FORGET_GATEWAY, [id]);
       this.logger.warn(`gateway ${id} is silent: its sessions have ended as gateway_lost`);
       return false;
