@@ -25,7 +25,7 @@ interface Item {
   readonly account_id: string;
 }
 
-export interface ReportedSession extends Item {
+interface ReportedSession extends Item {
   readonly credential_id: string;
   readonly fingerprint: string | null;
   readonly source: string | null;
