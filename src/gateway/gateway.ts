@@ -56,7 +56,7 @@ export class Gateway {
     if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.serviceState = serviceState;
     this.ssh = new SshServer(context);
-    this.parts = [reporter, rights, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
+    this.parts = [rights, reporter, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
   }
 
   /** If it throws OperatorError, nothing is left running. */

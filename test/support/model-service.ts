@@ -43,6 +43,9 @@ const LISTS = ['sessions', 'tunnels', 'used', 'ended_tunnels', 'ended_sessions',
 /** The account of what this service refuses with 400. */
 export const REFUSED_ACCOUNT = 'ac_refused';
 
+/** A credential that this service does not know. */
+export const UNKNOWN_CREDENTIAL = 'sshcr_unknown';
+
 /** What the service answers a report, in memory and for one gateway: a second reading of the contract. */
 export class ModelService {
   readonly open = new Map<string, Held>();
@@ -111,9 +114,10 @@ export class ModelService {
     const ignored: { id: string; reason: string }[] = [];
     const { sessions = [], tunnels = [], used = [], ended_tunnels = [], ended_sessions = [], whole_since } = body;
     for (const one of sessions) this.begin(one.id, body.report);
-    for (const { id, session_id = '' } of tunnels) {
+    for (const { id, session_id = '', credential_id } of tunnels) {
       const session = this.open.get(session_id);
-      if (session === undefined) ignored.push({ id, reason: 'unknown_session' });
+      if (credential_id === UNKNOWN_CREDENTIAL) ignored.push({ id, reason: 'unknown_credential' });
+      else if (session === undefined) ignored.push({ id, reason: 'unknown_session' });
       else session.tunnels.add(this.begin(id, body.report));
     }
     for (const { id, bytes_in } of used) {

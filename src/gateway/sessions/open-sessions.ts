@@ -46,8 +46,11 @@ export interface Ended {
   readonly what: Open;
   readonly at: number;
   readonly reason: string;
-  /** The service did not know it, so its begin is told again with its end. */
-  isUnknown: boolean;
+  /**
+   * The service did not know it, so its begin is told again with its end: once for each time that the service may have
+   * forgotten everything, which this number counts. 0: the service was not asked yet.
+   */
+  unknownSince: number;
 }
 
 export interface EndedConnection {
@@ -55,8 +58,9 @@ export interface EndedConnection {
   readonly at: number;
 }
 
-/** The most ends, and the most connections to edges, that are kept while the service takes no report. */
-const MAX_KEPT = 10_000;
+/** The most that is kept while the service takes no report. 10,000 clients with two binds can leave at the same time. */
+const MAX_ENDS = 30_000;
+const MAX_CONNECTIONS = 10_000;
 
 /** A session or a tunnel of it, from its begin to its end. */
 export abstract class Open {
@@ -208,13 +212,13 @@ export class OpenSessions {
     } else what.session.tunnels.delete(what);
     this.untold.delete(what);
     this.usedMore.delete(what);
-    this.droppedEnds += keep(this.ended, { what, at: this.now(), reason: reasonCode(reason), isUnknown: false });
+    const ended = { what, at: this.now(), reason: reasonCode(reason), unknownSince: 0 };
+    this.droppedEnds += keep(this.ended, ended, MAX_ENDS);
     this.onNews();
   }
 
   /** The service did not know what ended, so it is told again. A session must end after its tunnels. */
   takeBack(ends: readonly Ended[]): void {
-    for (const ended of ends) ended.isUnknown = true;
     if (ends.length === 0) return;
     const tunnels = ends.filter(({ what }) => what.kind === 'tunnels');
     const sessions = ends.filter(({ what }) => what.kind === 'sessions');
@@ -227,7 +231,7 @@ export class OpenSessions {
 
   endConnection(facts: CarriedConnection): void {
     const ended = { facts: { ...facts, reason: reasonCode(facts.reason) }, at: this.now() };
-    this.droppedConnections += keep(this.endedConnections, ended);
+    this.droppedConnections += keep(this.endedConnections, ended, MAX_CONNECTIONS);
     this.onNews();
   }
 
@@ -238,10 +242,10 @@ export class OpenSessions {
 }
 
 /** Adds an item, and drops the oldest one if there are too many. Returns how many were dropped. */
-function keep<Item>(items: Set<Item>, item: Item): number {
+function keep<Item>(items: Set<Item>, item: Item, max: number): number {
   items.add(item);
   const [oldest] = items;
-  return items.size > MAX_KEPT && oldest !== undefined && items.delete(oldest) ? 1 : 0;
+  return items.size > max && oldest !== undefined && items.delete(oldest) ? 1 : 0;
 }
 
 /** The form that reports have. A service may refuse a bind for a reason that this gateway does not know. */

@@ -32,10 +32,10 @@ export class ReportDraft {
   tellEnds(): void {
     for (const ended of this.open.ended) {
       if (!this.hasRoom(...BEGINS, ...ENDS)) return;
-      const { what, at, reason, isUnknown } = ended;
+      const { what, at, reason, unknownSince } = ended;
       this.open.ended.delete(ended);
       if (isLeftOut(what)) continue;
-      this.tellBegin(what, isUnknown ? this.number : this.knownSince);
+      this.tellBegin(what, unknownSince > 0 ? this.number : this.knownSince);
       const fields = { account_id: what.accountId, id: what.id, reason, ...what.used };
       this.add({ kind: `ended_${what.kind}`, fields, at, ended });
     }

@@ -1,4 +1,4 @@
-import type { OpenSessions, Stop } from './open-sessions.js';
+import type { Ended, OpenSessions, Stop } from './open-sessions.js';
 import { type Item, partsOf, type Report, type ReportAnswer } from './report.js';
 import { ReportDraft, type WholeState } from './report-draft.js';
 
@@ -57,7 +57,6 @@ export class Reports {
   answered({ counted, ignored, send_whole, stops }: ReportAnswer, sentAt: number): readonly Stop[] {
     const report = this.waiting.shift();
     if (report === undefined) return [];
-    this.takeBack(report, ignored);
     const isLast = report.wholeSince !== undefined && report.wholeSince === this.whole?.since;
     if (isLast) this.whole = undefined;
     // The first answer had the stops, and was lost.
@@ -65,6 +64,7 @@ export class Reports {
     const isForgotten = this.isForgotten || (send_whole && this.whole === undefined);
     this.heardAt = sentAt;
     if (isForgotten) this.knownSince = (report.number ?? 0) + (counted ? 0 : 1);
+    this.takeBack(report, ignored);
     if (isForgotten || hasMissedStops) this.followed();
     return stops;
   }
@@ -106,14 +106,16 @@ export class Reports {
     return draft.report(isWhole ? this.whole?.since : undefined);
   }
 
-  /** The service did not know what ended. So its begin and its end are told together, unless that was tried. */
+  /** The service did not know what ended. So its begin and its end are told together, unless that was of no use. */
   private takeBack({ items }: Report, ignored: ReportAnswer['ignored']): void {
     const unknown = new Set(ignored.flatMap(({ id, reason }) => (UNKNOWN.includes(reason) ? [id] : [])));
     for (const { begun } of items) if (begun !== undefined && unknown.has(begun.id)) begun.toldIn = 0;
     const ends = items.flatMap(({ ended }) => ended ?? []);
     for (const { what } of ends) what.isGone ||= !unknown.has(what.id);
-    this.open.takeBack(
-      ends.filter(({ what, isUnknown }) => unknown.has(what.id) && !isUnknown && what.session?.isGone !== true),
-    );
+    const isTaken = ({ what, unknownSince }: Ended) =>
+      unknown.has(what.id) && unknownSince < this.knownSince && what.session?.isGone !== true;
+    const taken = ends.filter(isTaken);
+    for (const ended of taken) ended.unknownSince = this.knownSince;
+    this.open.takeBack(taken);
   }
 }
