@@ -11,6 +11,7 @@ import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { GATEWAY, startService } from '../support/service.js';
 import type { KeyPair } from '../support/ssh-client.js';
+import { TunnelClient } from '../support/tunnel-client.js';
 
 const BYTES = Buffer.from('bytes that a tunnel carries');
 
@@ -118,7 +119,18 @@ describe('the service shows', () => {
     expect(await recordOf(id)).toEqual([{ reason: expect.any(String), ...all }]);
   });
 
-  it('no longer within a second a client that was killed, and no bind that was cancelled', async () => {
+  it('no longer a bind that its client cancelled', async () => {
+    const key = await trial.newCredential();
+    const client = await TunnelClient.logIn(trial.port, key.file, trial.target.port);
+    const port = await client.bind('127.0.0.1', 0);
+    await eventually(async () => expect(await tunnelsOf(key)).toHaveLength(1));
+    await client.cancel('127.0.0.1', port);
+    await eventually(async () => expect(await tunnelsOf(key)).toEqual([]));
+    expect(await sessionsOf(key)).toHaveLength(1);
+    client.end();
+  });
+
+  it('no longer within a second a client that was killed', async () => {
     const key = await trial.newCredential();
     const ssh = startSsh(trial, key, forwardOf('team=blue:0'));
     await whenBound(ssh);
