@@ -4,7 +4,8 @@ import { Topic } from './topic.js';
 export class TunnelSessions1795824000010 extends Topic {
   protected readonly schema = `
     -- A run of a gateway, from its start to its end or its silence. The name and the account are those of its token; null if it
-    -- has none. whole_at is null until the gateway has reported all that is open.
+    -- has none. whole_at is null until the gateway has reported all that is open. lost_at is when it was silent for too long: the
+    -- row stays for a day, so that no report counts twice.
     create table gateway_runs (
       id text collate "C" not null,
       gateway_name text collate "C",
@@ -13,6 +14,7 @@ export class TunnelSessions1795824000010 extends Topic {
       last_report bigint not null,
       heard_at timestamptz not null,
       whole_at timestamptz,
+      lost_at timestamptz,
       constraint gateway_runs_pk primary key (id)
     ) with (fillfactor = 50);
 

@@ -42,7 +42,14 @@ const WITHOUT_ACCOUNT = {
     'accounts_with_presence',
   ],
   'for a gateway, which may serve all accounts: what it reports, and what is left when it is silent': [
-    ...['lock_gateway_run', 'add_gateway_run', 'hear_gateway_run', 'forget_gateway_run', 'use_of_gateway_token'],
+    ...[
+      'lock_gateway_run',
+      'add_gateway_run',
+      'hear_gateway_run',
+      'lose_gateway_run',
+      'purge_lost_gateways',
+      'use_of_gateway_token',
+    ],
     'count_tunnels_of_gateway',
     ...['open_tunnel_sessions', 'open_tunnels', 'end_tunnel_sessions', 'end_tunnels', 'tunnels_of_sessions'],
     ...['count_credential_presence', 'record_edge_connections', 'stopped_sessions_of_gateway'],

@@ -247,6 +247,9 @@ describe('a gateway that is silent for 15 s', () => {
       [session.id],
     );
     expect(rows[0].ago).toBeGreaterThan(15);
+    // Its answer was lost on the way: the report comes again, and does not count twice.
+    expect((await gateway.sendAs(1, { sessions: [session] })).body).toMatchObject({ counted: false, send_whole: true });
+    expect(await open()).toEqual([]);
     expect((await gateway.send({ sessions: [session] })).body.send_whole).toBe(true);
     expect(idsOf(await open())).toEqual([session.id]);
     expect(await records()).toEqual([]);

@@ -28,6 +28,7 @@ function asToday(name: string, value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   if ('decided_at' in value)
     return { ...value, gateway_name: null, log_position: null, rule_index: null, read_at: null };
+  if ('last_used_at' in value && 'id' in value) return { ...value, online: false, last_seen_at: null };
   if ('specversion' in value) {
     return { ...value, source: new URL(String(value.source)).pathname, correlationid: value.operationid };
   }

@@ -75,8 +75,8 @@ export class TunnelSessionResource {
   @ApiField({ description: 'Id of the run of the gateway.', pattern: idPattern('gw'), example: `gw_${EXAMPLE_KSUID}` })
   gateway_id!: string;
   @ApiField(nullable(GATEWAY_NAME)) gateway_name!: string | null;
-  @ApiField(counter('Bytes from the client')) bytes_in!: number | null;
-  @ApiField(counter('Bytes to the client')) bytes_out!: number | null;
+  @ApiField(counter('Bytes that its tunnels carried to the client')) bytes_in!: number | null;
+  @ApiField(counter('Bytes that its tunnels carried from the client')) bytes_out!: number | null;
   @ApiField(CONNECTIONS) connections!: number | null;
   @ApiField({ description: `Its newest tunnels, at most ${MAX_TUNNELS_OF_SESSION}.`, listOf: TunnelOfSession })
   tunnels!: readonly TunnelOfSession[];

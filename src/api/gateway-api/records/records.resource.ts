@@ -23,8 +23,8 @@ const counter = (description: string) => ({
   nullable: true,
   example: 4_096,
 });
-const BYTES_IN = counter('Bytes from the client');
-const BYTES_OUT = counter('Bytes to the client');
+const BYTES_IN = counter('Bytes from those who connected');
+const BYTES_OUT = counter('Bytes to those who connected');
 const CONNECTIONS = { ...counter('Connections that were carried'), example: 3 };
 const id = (prefix: 'edgtcp' | 'gw' | 'tn' | 'ts', description: string) => ({
   description,

@@ -72,6 +72,8 @@ interface GatewayRun {
   readonly first_report: number;
   readonly last_report: number;
   readonly is_whole: boolean;
+  /** It was silent for too long, and its sessions have ended. */
+  readonly is_lost: boolean;
 }
 
 /** Takes the reports of gateways. Each is one transaction, so it counts wholly or not at all. */
@@ -92,13 +94,12 @@ export class SessionReports {
   private inTurn(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
     return inTransaction(this.pool, async (transaction) => {
       const run = await this.runOf(transaction, gateway, report);
-      const isNew = run === undefined;
-      const { first_report: first, last_report: last } = run ?? { first_report: report.number, last_report: 0 };
-      const isWhole = report.wholeSince !== undefined && report.wholeSince >= first;
-      const counted = report.number > last;
-      const ends = counted && isWhole;
-      await transaction.run(HEAR_GATEWAY, [report.gatewayId, report.number, ends]);
-      const sendWhole = isNew ? !ends : !(run.is_whole || ends);
+      const isNew = run === undefined || run.is_lost;
+      const counted = report.number > (run?.last_report ?? 0);
+      const first = isNew ? report.number : run.first_report;
+      const ends = counted && report.wholeSince !== undefined && report.wholeSince >= first;
+      await transaction.run(HEAR_GATEWAY, [report.gatewayId, report.number, counted, ends]);
+      const sendWhole = !ends && (isNew || !run.is_whole);
       if (!counted) return { counted, ignored: [], send_whole: sendWhole, stops: [] };
       const counting = new CountedReport(transaction, gateway, report);
       const ignored = await counting.count(isNew ? report.number > 1 : !run.is_whole);

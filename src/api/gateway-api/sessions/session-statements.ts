@@ -3,7 +3,7 @@
 export const LOCK_GATEWAY = {
   name: 'lock_gateway_run',
   text: `select g.gateway_name, g.gateway_account, g.first_report::float8 as first_report, g.last_report::float8 as last_report,
-      g.whole_at is not null as is_whole
+      g.whole_at is not null as is_whole, g.lost_at is not null as is_lost
     from gateway_runs g where g.id = $1 for update`,
 };
 
@@ -17,8 +17,8 @@ export const ADD_GATEWAY = {
 /** The runs and the open sessions of a token. $1 and $2: its name and account. */
 export const USE_OF_TOKEN = {
   name: 'use_of_gateway_token',
-  text: `select (select count(*)::int from gateway_runs g
-        where g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as gateways,
+  text: `select (select count(*)::int from gateway_runs g where g.lost_at is null
+        and g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as gateways,
       (select count(*)::int from gateway_runs g join tunnel_sessions s on s.gateway_id = g.id
         where g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as sessions`,
 };
@@ -29,11 +29,14 @@ export const COUNT_TUNNELS = {
   text: 'select count(*)::int as tunnels from tunnels t where t.gateway_id = $1',
 };
 
-/** $2: the report; $3: whether it ends a whole state. */
+/** $2: the report; $3: whether it counts; $4: whether it ends a whole state. A gateway that was lost begins anew with it. */
 export const HEAR_GATEWAY = {
   name: 'hear_gateway_run',
-  text: `update gateway_runs set heard_at = clock_timestamp(), last_report = greatest(last_report, $2),
-      whole_at = case when $3 then clock_timestamp() else whole_at end where id = $1`,
+  text: `update gateway_runs g set heard_at = clock_timestamp(), last_report = greatest(g.last_report, $2),
+      first_report = case when $3 and g.lost_at is not null then $2 else g.first_report end,
+      whole_at = case when $4 then clock_timestamp() when $3 and g.lost_at is not null then null else g.whole_at end,
+      lost_at = case when $3 then null else g.lost_at end
+    where g.id = $1`,
 };
 
 const RECORDSET = 'json_to_recordset($2::json)';
@@ -207,4 +210,7 @@ export const STOPPED_SESSIONS = {
     where s.gateway_id = $1`,
 };
 
-export const FORGET_GATEWAY = { name: 'forget_gateway_run', text: 'delete from gateway_runs where id = $1' };
+export const LOSE_GATEWAY = {
+  name: 'lose_gateway_run',
+  text: 'update gateway_runs set lost_at = clock_timestamp() where id = $1',
+};

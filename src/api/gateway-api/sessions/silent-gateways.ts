@@ -5,7 +5,7 @@ import { messageOf } from '../../../kernel/error-message.js';
 import { PeriodicTask } from '../../instance/periodic-task.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { plainEnd, type Row, SessionEnds } from './session-ends.js';
-import { FORGET_GATEWAY, UNREPORTED_SESSIONS, UNREPORTED_TUNNELS } from './session-statements.js';
+import { LOSE_GATEWAY, UNREPORTED_SESSIONS, UNREPORTED_TUNNELS } from './session-statements.js';
 
 const LOOK_EVERY_MS = 1_000;
 /** Three heartbeats. */
@@ -24,7 +24,7 @@ const LOOK = {
 };
 
 /** $1: how long gateways may take to come back after the service was away, in milliseconds. */
-const IS_SILENT = `g.heard_at < clock_timestamp() - ${MAX_SILENCE} and exists (select from gateway_watch w
+const IS_SILENT = `g.lost_at is null and g.heard_at < clock_timestamp() - ${MAX_SILENCE} and exists (select from gateway_watch w
   where g.heard_at > w.watching_since or w.watching_since < clock_timestamp() - $1 * interval '1 millisecond')`;
 
 const SILENT = {
@@ -81,7 +81,7 @@ export class SilentGateways extends PeriodicTask implements OnModuleInit {
     this.hasFailed = true;
   }
 
-  /** Ends some sessions of a silent gateway, and forgets it after the last. False: nothing is left to do. */
+  /** Ends some sessions of a silent gateway, and marks it as lost after the last. False: nothing is left to do. */
   private endPart(id: string): Promise<boolean> {
     return inTransaction(this.pool, async (transaction) => {
       const values = [this.policy.outageGraceMs, id];
@@ -97,7 +97,7 @@ export class SilentGateways extends PeriodicTask implements OnModuleInit {
       await ends.endSessions(sessions);
       await ends.writePresence();
       if (sessions.length === ROWS_AT_ONCE) return true;
-      await transaction.run(FORGET_GATEWAY, [id]);
+      await transaction.run(LOSE_GATEWAY, [id]);
       this.logger.warn(`gateway ${id} is silent: its sessions have ended as gateway_lost`);
       return false;
     });
