@@ -11,10 +11,12 @@ export async function inDatabase<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
-/** Leaves out the last column of an event: its transaction id, which differs between servers. */
+/** Leaves out the last column: the transaction id, which differs between servers. */
+const WITHOUT_TRANSACTION = `regexp_replace(t::text, ',\\d*\\)$', '')`;
 const ROWS: Readonly<Record<string, string>> = {
   migrations: 'name',
-  events: `regexp_replace(t::text, ',\\d*\\)$', '')`,
+  events: WITHOUT_TRANSACTION,
+  tunnel_session_records: WITHOUT_TRANSACTION,
 };
 
 /**
@@ -24,7 +26,8 @@ const ROWS: Readonly<Record<string, string>> = {
 export const rowsOf = (url: string): Promise<string[]> =>
   inDatabase(url, async (client) => {
     const { rows: tables } = await client.query(
-      `select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1`,
+      `select relname as name from pg_class where relkind in ('r', 'p') and not relispartition
+         and relnamespace = 'public'::regnamespace order by 1`,
     );
     const lines: string[] = [];
     for (const { name } of tables) {

@@ -42,7 +42,7 @@ export const RECORDS = [
   { table: 'log_alarms', order: 'loss, signed, mark, raised_at' },
   { table: 'bind_decisions', order: 'id' },
   { table: 'credential_usage', order: 'credential_id' },
-  { table: 'tunnel_session_records', order: 'id' },
+  { table: 'tunnel_session_records', order: 'id', left: 'transaction_id' },
   { table: 'tunnel_records', order: 'id' },
   { table: 'edge_connection_records', order: 'id' },
   { table: 'pending_removals', order: 'owner_id' },
@@ -67,9 +67,16 @@ export const exportQuery = (account: string, { after = 0, upTo }: { after?: numb
   from events where account_id = ${sqlLiteral(account)} and position > ${after}
     ${upTo === undefined ? '' : `and position <= ${upTo}`} order by position`);
 
-/** The query for the lines of an account's records in one table. A number of a transaction says nothing to another server. */
-export const recordsQuery = (account: string, { table, order }: (typeof RECORDS)[number]): string =>
-  copyLines(`select concat('{"table":"${table}","row":', to_jsonb(t) - 'transaction_id', '}') from ${table} t
+interface Leaving {
+  /** A column that says nothing to another server. */
+  readonly left?: string;
+}
+const rowOf = (left: string | undefined): string =>
+  left === undefined ? 'to_json(t)' : `to_jsonb(t) - ${sqlLiteral(left)}`;
+
+/** The query for the lines of an account's records in one table. */
+export const recordsQuery = (account: string, { table, order, left }: (typeof RECORDS)[number] & Leaving): string =>
+  copyLines(`select concat('{"table":"${table}","row":', ${rowOf(left)}, '}') from ${table} t
     where account_id = ${sqlLiteral(account)} order by ${order}`);
 
 const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
