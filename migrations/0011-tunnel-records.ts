@@ -28,7 +28,9 @@ export class TunnelRecords1795824000011 extends Topic {
     ) partition by range (id);
     create table tunnel_session_records_default partition of tunnel_session_records default;
     create index tunnel_session_records_session on tunnel_session_records (account_id, session_id);
-    create index tunnel_session_records_credential on tunnel_session_records (account_id, credential_id, id);
+    -- Partial, although they have all rows: only statements that repeat the condition take them, and take no other.
+    create index tunnel_session_records_credential on tunnel_session_records (account_id, credential_id, id)
+    where account_id <> '';
     create index tunnel_session_records_transaction on tunnel_session_records (transaction_id);
 
     create table tunnel_records (
@@ -69,9 +71,9 @@ export class TunnelRecords1795824000011 extends Topic {
       constraint edge_connection_records_pk primary key (account_id, id)
     ) partition by range (id);
     create table edge_connection_records_default partition of edge_connection_records default;
-    create index edge_connection_records_edge on edge_connection_records (account_id, edge_id, id);
+    create index edge_connection_records_edge on edge_connection_records (account_id, edge_id, id) where account_id <> '';
     create index edge_connection_records_credential on edge_connection_records (account_id, credential_id, id)
-    where credential_id is not null;
+    where account_id <> '' and credential_id is not null;
 
     -- The smallest id of a second: see firstIdOf in src/kernel/ids.ts.
     create function ksuid_floor(prefix text, at timestamptz) returns text language plpgsql immutable strict parallel safe as $$
@@ -87,11 +89,11 @@ export class TunnelRecords1795824000011 extends Topic {
       return prefix || '_' || id;
     end $$;
 
-    -- What is late, and must be deleted by its age.
-    create index bind_decisions_late on bind_decisions_default (id);
-    create index tunnel_session_records_late on tunnel_session_records_default (id);
-    create index tunnel_records_late on tunnel_records_default (id);
-    create index edge_connection_records_late on edge_connection_records_default (id);
+    -- What is late, and must be deleted by its age. By an expression, so that no page of an account takes these indexes.
+    create index bind_decisions_late on bind_decisions_default ((id || ''));
+    create index tunnel_session_records_late on tunnel_session_records_default ((id || ''));
+    create index tunnel_records_late on tunnel_records_default ((id || ''));
+    create index edge_connection_records_late on edge_connection_records_default ((id || ''));
 
     -- One step of the care for a record, by the days of UTC: it makes the partitions of today and two days more that are missing;
     -- or else drops one whose rows are all older than \`oldest\` (null: none); or else deletes some old rows of the default
@@ -119,7 +121,7 @@ export class TunnelRecords1795824000011 extends Topic {
         part := record || '_' || to_char(day, 'YYYYMMDD');
         if to_regclass(part) is not null then continue; end if;
         -- PostgreSQL refuses a partition for rows that the default partition has.
-        execute format('select exists (select from %I where id >= $1 and id < $2)', late)
+        execute format('select exists (select from %I where (id || '''') >= $1 and (id || '''') < $2)', late)
           into is_late using ksuid_floor(prefix, day), ksuid_floor(prefix, day + interval '1 day');
         if is_late then continue; end if;
         execute format('create table %I (like %I including all)', part, record);
@@ -138,7 +140,7 @@ export class TunnelRecords1795824000011 extends Topic {
         return 1;
       end if;
       execute format('delete from %1$I r where r.ctid = any(array(
-        select o.ctid from %1$I o where o.id < $1 order by o.id limit 1000))', late) using ksuid_floor(prefix, kept);
+        select o.ctid from %1$I o where (o.id || '''') < $1 order by (o.id || '''') limit 1000))', late) using ksuid_floor(prefix, kept);
       get diagnostics removed = row_count;
       return removed;
     end $$;

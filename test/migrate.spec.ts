@@ -43,7 +43,7 @@ const SCHEMA = {
   BindDecisions1795824000008: 'c49d9fc7c6fcf7c7',
   Transparency1795824000009: '3e5e1b13b4b89efd',
   TunnelSessions1795824000010: '310427d82dbf9145',
-  TunnelRecords1795824000011: '5e28c264a282315c',
+  TunnelRecords1795824000011: 'a142621ef04fbe9e',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -21,8 +21,11 @@ const SCANNED = 200;
 const ENTRIES = OTHERS / 2;
 /** The hourly purge, which may come in the middle, reads these once. What a route reads comes at each of its calls. */
 const PURGED = /^(credential_usage|bind_decisions|log_heads)/;
-/** Each second the sealer reads of a thousand logs whether they have grown, and a thousand events of one log again. */
-const SEALED = /^(log_heads|log_checkpoints|events_pk)/;
+/**
+ * Each second the sealer reads of a thousand logs whether they have grown, and a thousand events of one log again. The look for
+ * silent gateways reads all gateways, of which a token has at most a hundred.
+ */
+const SEALED = /^(log_heads|log_checkpoints|events_pk|gateway_runs)/;
 const SEALED_EACH_SECOND = 2_000;
 /** It reads the leaves of the loaded events once, to seal them. */
 const LEAVES = 'events_pk';

@@ -175,7 +175,7 @@ export class Changes {
   ): Promise<Entity<State> | undefined> {
     if (resource.model.tables.length > 0) return this.entities.find(resource, ref);
     if (!isId(ref.id, resource.idPrefix)) return Promise.resolve(undefined);
-    return this.reader.entityAt(resource.model, ref, Number.MAX_SAFE_INTEGER);
+    return this.reader.entityNow(resource.model, ref);
   }
 
   private async areRightsTaken({ accountId, rightsPosition = Infinity }: ChangeContext): Promise<boolean> {

@@ -109,7 +109,7 @@ const LAST_SEEN_BEFORE: ListFilter<SshCredential> = {
 };
 
 /**
- * As the last filter it finds rows only if it is the only one, so each part of its relation may have the limit of the page:
+ * A session may outlive its credential for a moment, so the first part looks at some more. As the last filter it finds rows only if it is the only one, so each part of its relation may have the limit of the page:
  * few credentials may be online, or few may not be.
  */
 const ONLINE: ListFilter<SshCredential> = {
@@ -121,9 +121,8 @@ const ONLINE: ListFilter<SshCredential> = {
   },
   from: `((select c.* from (
       select p.credential_id from credential_presence p
-      where $4::boolean and p.account_id = $1 and p.credential_id < $2 and p.sessions > 0
-        and (select c.id from ssh_credentials c where c.account_id = $1 and c.id = p.credential_id) = p.credential_id
-      order by p.account_id desc, p.credential_id desc limit $3
+      where $4::boolean and (p.account_id, p.credential_id) < ($1, $2) and (p.account_id, p.credential_id) > ($1, '') and p.sessions > 0
+      order by p.account_id desc, p.credential_id desc limit $3 + 100
     ) o cross join lateral (select * from ssh_credentials c where c.account_id = $1 and c.id = o.credential_id limit 1) c)
     union all (select c.* from ssh_credentials c
       where not $4::boolean and c.account_id = $1 and c.id < $2 and not ${IS_ONLINE('c')} order by c.id desc limit $3))`,

@@ -28,12 +28,13 @@ const EDGE_CONNECTION = `select r.id, r.edge_id, r.hostport, r.client, r.session
   r.gateway_name, r.started_at, r.ended_at, r.reason, ${COUNTERS} from edge_connection_records r`;
 
 const PAGE_OF_ALL = 'where r.account_id = $1 and r.id < $2 and r.id >= $3 order by r.id desc limit $4';
-/** The comparisons and the order follow the columns of the index of `column`. The id also says which partitions may have rows. */
+/** The condition, the comparisons and the order follow the index of `column`, so that PostgreSQL takes no other. */
 const pageOf = (
   column: 'credential_id' | 'edge_id',
   further = '',
-): string => `where r.account_id = $1 and r.id < $2 and r.id >= $3
-  and r.${column} = $5${further} order by r.${column} desc, r.id desc limit $4`;
+): string => `where r.account_id = $1 and r.account_id <> ''
+  and (r.${column}, r.id) < ($5, $2) and (r.${column}, r.id) >= ($5, $3)${further}
+  order by r.${column} desc, r.id desc limit $4`;
 
 const SESSIONS = { name: 'session_records_page', text: `${SESSION} ${PAGE_OF_ALL}` };
 const SESSIONS_OF_CREDENTIAL = {

@@ -19,7 +19,7 @@ export const USE_OF_TOKEN = {
   name: 'use_of_gateway_token',
   text: `select (select count(*)::int from gateway_runs g where g.lost_at is null
         and g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as gateways,
-      (select count(*)::int from gateway_runs g join tunnel_sessions s on s.gateway_id = g.id
+      (select coalesce(sum((select count(*) from tunnel_sessions s where s.gateway_id = g.id)), 0)::int from gateway_runs g
         where g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as sessions`,
 };
 
@@ -143,8 +143,9 @@ export const TUNNELS_OF_SESSIONS = {
 /** The next rows of a gateway that no report from $2 on has. */
 const unreported = (name: string, table: 'tunnel_sessions' | 'tunnels') => ({
   name,
-  text: `select t.account_id, t.id from ${table} t where t.gateway_id = $1 and t.reported < $2
-    order by t.account_id, t.id limit $3`,
+  text: `select t.account_id, t.id from ${table} t
+    where (t.gateway_id, t.account_id) > ($1, '') and (t.gateway_id, t.account_id) < ($1, '~') and t.reported < $2
+    order by t.gateway_id, t.account_id, t.id limit $3`,
 });
 export const UNREPORTED_SESSIONS = unreported('unreported_sessions', 'tunnel_sessions');
 export const UNREPORTED_TUNNELS = unreported('unreported_tunnels', 'tunnels');
