@@ -20,7 +20,8 @@ const OTHERS = 10_000;
 const SCANNED = 200;
 const ENTRIES = OTHERS / 2;
 /** The hourly purge, which may come in the middle, reads these once. What a route reads comes at each of its calls. */
-const PURGED = /^(credential_usage|bind_decisions|log_heads)/;
+const PURGED =
+  /^(credential_usage|credential_presence|bind_decisions|tunnel_session_records|tunnel_records|edge_connection_records|log_heads)/;
 /**
  * Each second the sealer reads of a thousand logs whether they have grown, and a thousand events of one log again. The look for
  * silent gateways reads all gateways, of which a token has at most a hundred.
