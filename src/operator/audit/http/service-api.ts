@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../../kernel/error-message.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
+import { type StreamedEvent, streamedEvents } from '../../../kernel/network/event-stream.js';
 import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/http-client.js';
 import { retryAfterMsOf, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
 import { tell } from '../../print.js';
-import { eventsIn, type StreamEvent } from './event-stream.js';
 import { isConfidential } from './http-url.js';
 
 const MAX_ANSWER_MS = 30_000;
@@ -65,14 +65,18 @@ export class ServiceApi {
     path: string,
     maxSilenceMs: number,
     signal: AbortSignal,
-    tell: (event: StreamEvent) => void,
+    tell: (event: StreamedEvent) => void,
   ): Promise<void> {
     const request = { headers: { accept: 'text/event-stream', authorization: `Bearer ${this.apiKey}` } };
     const limits = { maxMs: maxSilenceMs, signal };
-    await this.http.exchange(new URL(path, `${this.name}/`), request, limits, async (answer, heard) => {
-      if (answer.statusCode !== 200) this.refuseUnlessOk(await readAnswer(answer));
-      for await (const event of eventsIn(answer, heard)) tell(event);
+    const url = new URL(path, `${this.name}/`);
+    const refusal = await this.http.exchange(url, request, limits, async (answer, heard) => {
+      if (answer.statusCode !== 200) return readAnswer(answer);
+      for await (const event of streamedEvents(answer, heard)) tell(event);
+      return undefined;
     });
+    // Not within the exchange, to which each error is a failure of the connection.
+    if (refusal !== undefined) this.refuseUnlessOk(refusal);
   }
 
   private refuseUnlessOk({ status, headers, text }: Answer): void {
