@@ -71,8 +71,6 @@ const MADE = [
   /grantsStatement\('(\w+)'/g,
   /accountsThatHave\(\s*'(\w+)'/g,
   /(?:countUse|unreported|forgetEnds)\('(\w+)'/g,
-  // Its relations are arguments of a function.
-  /name: '(session_changes)'/g,
 ];
 const TABLES = Object.keys(TABLE_RIGHTS).filter((name) => !/migration|schema/.test(name));
 const ABOUT_ACCOUNTS = new RegExp(`\\b(from|into|update|join) (${TABLES.join('|')})\\b`);

@@ -174,8 +174,9 @@ describe('the partitions of records', () => {
 
   it('are dropped when all of their rows are too old, and what is late is deleted by its age', async () => {
     const late = (await ended(credential, 5 * DAY_MS)).session.id;
+    // The id of its record is a week old.
     const old = (await ended(credential, 9 * DAY_MS)).session.id;
-    for (const n of [-8, -7, -2]) {
+    for (const n of [-7, -6, -2]) {
       const [from, to] = [n, n + 1].map((days) =>
         firstIdOf('bd', new Date(Math.floor(Date.now() / DAY_MS + days) * DAY_MS)),
       );
@@ -183,15 +184,15 @@ describe('the partitions of records', () => {
         `create table bind_decisions_${day(n)} partition of bind_decisions for values from ('${from}') to ('${to}')`,
       );
     }
-    await retention(7).purge();
+    await retention(6).purge();
     const left = await partitions('bind_decisions');
-    expect([-8, -7, -2].filter((n) => left.includes(`bind_decisions_${day(n)}`))).toEqual([-7, -2]);
+    expect([-7, -6, -2].filter((n) => left.includes(`bind_decisions_${day(n)}`))).toEqual([-6, -2]);
     const { tunnel_session_records: records } = await list('/tunnel_session_records');
     expect(idsOf(records)).toContain(late);
     expect(idsOf(records)).not.toContain(old);
     await retention(0).purge();
     expect(await partitions('bind_decisions')).toEqual(left);
-    await service.pool.query(`drop table bind_decisions_${day(-7)}, bind_decisions_${day(-2)}`);
+    await service.pool.query(`drop table bind_decisions_${day(-6)}, bind_decisions_${day(-2)}`);
   });
 
   it('of today are never dropped, whoever asks for it', async () => {

@@ -1,7 +1,8 @@
+import type { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../kernel/caller.js';
-import type { StreamReader } from '../gateway-api/revocations/change-streams.js';
+import { end, type StreamReader } from '../gateway-api/revocations/change-streams.js';
 import { EVENT_STREAM } from '../gateway-api/revocations/revocations.controller.js';
 import { Authenticator } from '../http/authenticator.js';
 import { ApiAccountAnswer, ApiTag } from '../http/openapi/decorators.js';
@@ -33,22 +34,27 @@ export class SessionChangesController {
         'Server-Sent Events. `ready` says that no later change will be missed, so list the sessions after it. `opened` and `ended` ' +
         'come within seconds. Their data has `session_id`, `account_id`, `credential_id`, `owner_id`, `gateway_id`, `gateway_name`, ' +
         '`source`, `client`, `started_at` and counters; an end has `ended_at` and `reason` too. A session that opens and ends at once ' +
-        'may have its end alone. Members hear of the credentials that they own. When the stream ends or leaves out a number, open ' +
-        'another one and list again: nothing is kept for you, but `/tunnel_session_records` has what ended.',
-      problems: ['too_many_requests'],
+        'has its end alone. One whose gateway was silent ends with the reason `gateway_lost`, and opens again when it is back. An ' +
+        'event may tell what the list had already. Members hear of the credentials that they own. When the stream ends or leaves ' +
+        'out a number, open another one and list again: nothing is kept for you, but `/tunnel_session_records` has what ended.',
+      problems: ['request_malformed'],
+      refusesUnknownParameters: true,
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no');
-    if (request.method === 'HEAD') return void reply.send('');
+    const stream = request.method === 'HEAD' ? '' : await this.open(request);
+    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
+  }
+
+  private async open(request: FastifyRequest): Promise<Readable> {
     const caller = callerOf(request);
     const stream = await this.streams.open(signalOf(request), readerOf(caller));
     const [closed, ending] = [new AbortController(), new AbortController()];
     stream.once('close', () => closed.abort());
-    ending.signal.addEventListener('abort', () => stream.push(null), { once: true });
+    ending.signal.addEventListener('abort', () => end(stream), { once: true });
     const stillAuthorized = () => this.authenticator.isStillAuthorized(request, caller);
     void endWhenUnauthorized(stillAuthorized, CHECK_EVERY_MS, ending, closed.signal);
-    void reply.send(stream);
+    return stream;
   }
 }
 

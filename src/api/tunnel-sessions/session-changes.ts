@@ -3,7 +3,14 @@ import { onPrimary, type Ref } from '../../database/index.js';
 import { firstIdOf } from '../../kernel/ids.js';
 import { ChangeStreams, STREAM_LIMITS, type StreamEvent } from '../gateway-api/revocations/change-streams.js';
 import type { ChangeWatch } from '../gateway-api/revocations/change-watch.js';
-import { changesSince, type NewChanges, type Watermark } from '../gateway-api/revocations/watermark.js';
+import {
+  BEGAN_LATER,
+  changesSince,
+  type NewChanges,
+  WAS_IN_PROGRESS,
+  type Watermark,
+} from '../gateway-api/revocations/watermark.js';
+import { MAX_LATE_MS } from '../gateway-api/sessions/session-ends.js';
 
 /** Beyond this many changes at once, readers list the sessions anew. */
 const MAX_CHANGES = 20_000;
@@ -13,8 +20,8 @@ const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
 const MAX_STREAMS = 1_000;
 /** Of one user or bot, so that no member takes those of the auditors. */
 const MAX_STREAMS_OF_USER = 5;
-/** An end is told if it is not older than this: its record is in one of the newest partitions. */
-const MAX_AGE_MS = 2 * 86_400_000;
+/** Clocks of instances may differ by this. */
+const MAX_SKEW_MS = 3_600_000;
 
 /** A session that opened or ended. */
 export interface ChangedSession extends Ref {
@@ -23,38 +30,38 @@ export interface ChangedSession extends Ref {
   readonly data: object;
 }
 
-/** Two look-ups by the index of transactions. The second finds those that were in progress at the last look. */
-const newRows = (columns: string, from: string, where: string): string => `
-      select ${columns} from ${from} where ${where} and r.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
-        and r.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
-      union all
-      select ${columns} from ${from} where ${where}
-        and r.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))
-      limit ${MAX_CHANGES + 1}`;
-const SHOWN = `'account_id', r.account_id, 'credential_id', r.credential_id, 'owner_id', r.owner_id,
-  'gateway_id', r.gateway_id, 'gateway_name', r.gateway_name, 'source', r.source, 'client', r.client,
-  'started_at', r.started_at, 'bytes_in', r.bytes_in, 'bytes_out', r.bytes_out, 'connections', r.connections`;
-const OPENED = `r.account_id, r.id, r.owner_id, json_build_object('session_id', r.id, ${SHOWN}) as data`;
-const ENDED = `r.account_id, r.session_id as id, r.owner_id, json_build_object('session_id', r.session_id, ${SHOWN},
-  'ended_at', r.ended_at, 'reason', r.reason) as data`;
+const SHOWN = `'account_id', account_id, 'credential_id', credential_id, 'owner_id', owner_id, 'gateway_id', gateway_id,
+  'gateway_name', gateway_name, 'source', source, 'client', client, 'started_at', started_at, 'bytes_in', bytes_in,
+  'bytes_out', bytes_out, 'connections', connections`;
+const OPENED = `account_id, id, owner_id, json_build_object('session_id', id, ${SHOWN}) as data`;
+const ENDED = `account_id, session_id as id, owner_id,
+  json_build_object('session_id', session_id, ${SHOWN}, 'ended_at', ended_at, 'reason', reason) as data`;
 
 /**
- * $1: snapshot of the last look; null for the first look, which finds no change. A row is new if its transaction was not
- * seen then. $2: the oldest id of a record that is looked for.
+ * $1: snapshot of the last look; null for the first look, which finds no change. $2: no new record has an earlier id.
+ * Ends come first: a session that has ended and is open was lost for a while.
  */
 const CHANGES = onPrimary({
   name: 'session_changes',
   text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
-    opened as materialized (${newRows(OPENED, 'tunnel_sessions r', 'true')}),
-    ended as materialized (${newRows(ENDED, 'tunnel_session_records r', 'r.id >= $2')})
+    ended as materialized (
+      select ${ENDED} from tunnel_session_records where id >= $2 and ${BEGAN_LATER}
+      union all
+      select ${ENDED} from tunnel_session_records where id >= $2 and ${WAS_IN_PROGRESS}
+      limit ${MAX_CHANGES + 1}),
+    opened as materialized (
+      select ${OPENED} from tunnel_sessions where ${BEGAN_LATER}
+      union all
+      select ${OPENED} from tunnel_sessions where ${WAS_IN_PROGRESS}
+      limit ${MAX_CHANGES + 1})
     select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
       (select count(*) from opened) + (select count(*) from ended) > ${MAX_CHANGES} as "isTooMany",
       (select coalesce(json_agg(one), '[]') from (
-        select json_build_object('name', 'opened', 'accountId', account_id, 'id', id, 'ownerId', owner_id, 'data', data) as one
-          from opened
+        select json_build_object('name', 'ended', 'accountId', account_id, 'id', id, 'ownerId', owner_id, 'data', data) as one
+          from ended
         union all
-        select json_build_object('name', 'ended', 'accountId', account_id, 'id', id, 'ownerId', owner_id, 'data', data)
-          from ended) as both_kinds) as changed
+        select json_build_object('name', 'opened', 'accountId', account_id, 'id', id, 'ownerId', owner_id, 'data', data)
+          from opened) as both_kinds) as changed
     from moment`,
 });
 
@@ -63,7 +70,7 @@ export class SessionChanges {
   constructor(private readonly pool: Pool) {}
 
   since(last: Watermark | undefined): Promise<NewChanges<ChangedSession>> {
-    const oldest = firstIdOf('tsr', new Date(Date.now() - MAX_AGE_MS));
+    const oldest = firstIdOf('tsr', new Date(Date.now() - MAX_LATE_MS - MAX_SKEW_MS));
     return changesSince(this.pool, CHANGES, [last?.snapshot ?? null, oldest], last);
   }
 }

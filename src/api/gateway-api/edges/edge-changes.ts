@@ -2,7 +2,13 @@ import type { Pool } from 'pg';
 import { onPrimary, type Ref } from '../../../database/index.js';
 import { ChangeStreams, STREAM_LIMITS, type StreamEvent } from '../revocations/change-streams.js';
 import type { ChangeWatch } from '../revocations/change-watch.js';
-import { changesSince, type NewChanges, type Watermark } from '../revocations/watermark.js';
+import {
+  BEGAN_LATER,
+  changesSince,
+  type NewChanges,
+  WAS_IN_PROGRESS,
+  type Watermark,
+} from '../revocations/watermark.js';
 
 /** Beyond this many changes at once, gateways ask about everything anew. */
 const MAX_CHANGES = 10_000;
@@ -27,13 +33,10 @@ const CHANGES = onPrimary({
   text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
     appended as materialized (
       select e.account_id, e.stream_id from events e
-        where e.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
-          and e.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
-          and left(e.stream_id, 4) in ${PREFIXES}
+        where ${BEGAN_LATER} and left(e.stream_id, 4) in ${PREFIXES}
       union all
       select e.account_id, e.stream_id from events e
-        where e.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))
-          and left(e.stream_id, 4) in ${PREFIXES}
+        where ${WAS_IN_PROGRESS} and left(e.stream_id, 4) in ${PREFIXES}
       limit ${MAX_CHANGES + 1}),
     streams as materialized (select distinct account_id, stream_id from appended),
     changed as materialized (

@@ -183,7 +183,8 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
 
 const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
 
-function end(stream: Readable): void {
+/** Ends a stream. What its reader does not take soon is cut off. */
+export function end(stream: Readable): void {
   if (!stream.destroyed) stream.push(null);
   setTimeout(() => stream.destroy(), MAX_ENDING_MS).unref();
 }

@@ -3,15 +3,14 @@ import { onPrimary, type Ref } from '../../../database/index.js';
 import type { Stop } from '../sessions/session-reports.js';
 import { IS_RESTART, STOPPED_BY } from '../sessions/session-statements.js';
 import type { StreamEvent } from './change-streams.js';
-import { changesSince, type NewChanges, type Watermark } from './watermark.js';
+import { BEGAN_LATER, changesSince, type NewChanges, WAS_IN_PROGRESS, type Watermark } from './watermark.js';
 
 /** Beyond this many changes at once, gateways recheck everything. */
 const MAX_CHANGES = 10_000;
 const MAX_CHANGES_IN_EVENT = 1_000;
 
 /**
- * $1 and $2: snapshot and clock of the last look; null for the first look, which finds no change. An event is new if
- * the last snapshot did not see its transaction, which may have been in progress then (`xip`). No gateway knows a
+ * $1 and $2: snapshot and clock of the last look; null for the first look, which finds no change. No gateway knows a
  * credential that was only created, but each change can change what other credentials of its key permit: see KeyAccess.
  */
 const CHANGES = onPrimary({
@@ -19,13 +18,10 @@ const CHANGES = onPrimary({
   text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
     appended as materialized (
       select e.account_id, e.stream_id, e.stream_version from events e
-        where e.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
-          and e.transaction_id < (select pg_snapshot_xmax(snapshot) from moment)
-          and left(e.stream_id, 4) in ('sshc', 'usr_', 'bot_')
+        where ${BEGAN_LATER} and left(e.stream_id, 4) in ('sshc', 'usr_', 'bot_')
       union all
       select e.account_id, e.stream_id, e.stream_version from events e
-        where e.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))
-          and left(e.stream_id, 4) in ('sshc', 'usr_', 'bot_')
+        where ${WAS_IN_PROGRESS} and left(e.stream_id, 4) in ('sshc', 'usr_', 'bot_')
       limit ${MAX_CHANGES + 1}),
     streams as materialized (
       select account_id, stream_id, left(stream_id, 4) = 'sshc' as is_credential, max(stream_version) = 1 as is_unknown
@@ -54,11 +50,10 @@ const CHANGES = onPrimary({
       limit ${MAX_CHANGES + 1}),
     stops as materialized (
       select e.account_id, e.stream_id as id, e.data, e.metadata from events e
-        where e.transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
-          and e.transaction_id < (select pg_snapshot_xmax(snapshot) from moment) and left(e.stream_id, 3) = 'ts_'
+        where ${BEGAN_LATER} and left(e.stream_id, 3) = 'ts_'
       union all
       select e.account_id, e.stream_id, e.data, e.metadata from events e
-        where e.transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot))) and left(e.stream_id, 3) = 'ts_'
+        where ${WAS_IN_PROGRESS} and left(e.stream_id, 3) = 'ts_'
       limit ${MAX_CHANGES + 1})
     select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
       greatest((select count(*) from appended), (select count(*) from touched), (select count(*) from changed),

@@ -11,6 +11,14 @@ export interface Watermark {
   readonly now: string;
 }
 
+/**
+ * Conditions of rows that the last look, with the snapshot $1, did not see. `moment` has the snapshot of this look. They
+ * stand in two selects, since each then reads new rows alone by an index on transaction_id; an `or` may read all.
+ */
+export const BEGAN_LATER = `transaction_id >= pg_snapshot_xmax($1::pg_snapshot)
+  and transaction_id < (select pg_snapshot_xmax(snapshot) from moment)`;
+export const WAS_IN_PROGRESS = `transaction_id = any(array(select pg_snapshot_xip($1::pg_snapshot)))`;
+
 /** What changed since the last look. */
 export interface NewChanges<Changed> {
   readonly watermark: Watermark;

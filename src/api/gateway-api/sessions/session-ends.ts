@@ -93,5 +93,9 @@ export class SessionEnds {
   }
 }
 
+/** The id of a new record is at most this old, however late an end is told: who looks for new ones reads few partitions. */
+export const MAX_LATE_MS = 7 * 24 * 3_600_000;
+
 /** Records have the time of the end in their ids, by which they are listed and kept. */
-const recordId = (prefix: IdPrefix, agoMs: number): string => idAt(prefix, new Date(Date.now() - agoMs));
+const recordId = (prefix: IdPrefix, agoMs: number): string =>
+  idAt(prefix, new Date(Date.now() - Math.min(agoMs, MAX_LATE_MS)));
