@@ -63,6 +63,7 @@ const OF_CREDENTIALS = [
 ];
 
 /** A gateway that was lost may send a report again for some time, and it must not count twice. */
+const DAYS_OF_LOST_GATEWAYS = 1;
 const PURGE_GATEWAYS = {
   name: 'purge_lost_gateways',
   text: `delete from gateway_runs where lost_at < $1`,
@@ -108,7 +109,7 @@ export class RecordRetention extends PeriodicTask implements OnModuleInit {
       await this.keepPartitions(record, this.days > 0 ? ago(this.days) : null).catch((error) => failures.push(error));
     }
     for (const { accounts, purge } of OF_CREDENTIALS) await this.purgeAccounts(accounts, purge, ago(DAYS_OF_DELETED));
-    await queryNamed(this.pool, PURGE_GATEWAYS, [ago(DAYS_OF_DELETED)], WRITE_LIMITS);
+    await queryNamed(this.pool, PURGE_GATEWAYS, [ago(DAYS_OF_LOST_GATEWAYS)], WRITE_LIMITS);
     if (failures.length > 0) throw failures[0];
   }
 
