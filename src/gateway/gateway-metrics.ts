@@ -39,7 +39,7 @@ export class GatewayMetrics {
 
   /** `reason`: why the gateway ended it; `internal` is a fault of the gateway. */
   readonly endedConnections = this.counter('ended_connections_total', 'Connections that the gateway ended.', 'reason');
-  /** `reason`: `rate` of its source, or `full`: another stranger took its place. */
+  /** `reason`: `rate` of its source, or `full`: there was no place, or another stranger took it. */
   readonly refusedConnections = this.counter(
     'refused_connections_total',
     'Connections that were closed before a login.',

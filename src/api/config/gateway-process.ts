@@ -92,7 +92,7 @@ export const GATEWAY = {
   maxStrangers: {
     name: 'GATEWAY_MAX_STRANGERS',
     about:
-      'Maximum connections that have not logged in. At the limit, a new one replaces a random one of the source with the most.',
+      'Maximum connections that have not logged in. At the limit, a new one replaces one of the source with the most, or is closed.',
     example: '500',
     fallback: 500,
     parse: integer(1, 100_000),

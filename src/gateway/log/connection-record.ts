@@ -21,7 +21,7 @@ const REFUSALS = {
   no_key: 'the client offered no key',
   no_request: 'the client did not ask to log in',
   rate: 'its source connects too often',
-  full: 'another connection took its place',
+  full: 'there was no place for it, or another connection took its place',
 } as const;
 export type LoginRefusal = keyof typeof REFUSALS;
 

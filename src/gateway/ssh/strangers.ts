@@ -51,7 +51,8 @@ export class Strangers {
 
   /** False if nobody has to give way to this source. */
   private dropOneFor(newcomer: string): boolean {
-    const most = Math.max(...[...this.bySource.values()].map(({ length }) => length));
+    let most = 0;
+    for (const { length } of this.bySource.values()) most = Math.max(most, length);
     const hasFewer = (this.bySource.get(newcomer)?.length ?? 0) + 1 < most;
     const before = this.now() - TENURE_MS;
     const droppable = [...this.bySource].flatMap(([source, all]) =>
