@@ -17,6 +17,8 @@ export class TunnelSessions1795824000010 extends Topic {
       lost_at timestamptz,
       constraint gateway_runs_pk primary key (id)
     ) with (fillfactor = 50);
+    -- A gateway that starts again and again leaves many rows behind.
+    create index gateway_runs_live on gateway_runs (id) where lost_at is null;
 
     -- One row: when an instance of the service last looked for silent gateways, and since when looks have followed each other.
     create table gateway_watch (

@@ -42,7 +42,7 @@ const SCHEMA = {
   Claims1795824000007: '24cfb54e7db3b837',
   BindDecisions1795824000008: 'c49d9fc7c6fcf7c7',
   Transparency1795824000009: '3e5e1b13b4b89efd',
-  TunnelSessions1795824000010: '310427d82dbf9145',
+  TunnelSessions1795824000010: 'f2a49a593d3b1266',
   TunnelRecords1795824000011: 'a142621ef04fbe9e',
 };
 

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type TestCredential, upload } from './support/decisions.js';
 import { eventually } from './support/eventually.js';
-import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
-import { endOf, newSession, ReportingGateway } from './support/session-reports.js';
+import {
+  credentialOf,
+  endOf,
+  newSession,
+  type OwnCredential,
+  pretendWatching,
+  ReportingGateway,
+} from './support/session-reports.js';
 
 let service: Service;
 let tenant: TestPrincipal;
@@ -19,18 +24,16 @@ beforeEach(async () => {
   gateway = new ReportingGateway(service.gateway);
 });
 
-type Credential = TestCredential & { readonly accountId: string };
-const credentialsOf = async (count: number, { client, accountId } = tenant): Promise<Credential[]> => {
-  const made: Credential[] = [];
-  for (let n = 0; n < count; n += 1)
-    made.push({ ...(await upload(service, client, { public_key: newPublicKey() })), accountId });
+const credentialsOf = async (count: number, owner = tenant): Promise<OwnCredential[]> => {
+  const made: OwnCredential[] = [];
+  for (let n = 0; n < count; n += 1) made.push(await credentialOf(service, owner));
   return made;
 };
 const list = async (query: string, { client } = tenant) => (await client.get(`/ssh_credentials?${query}`)).body;
 const idsOf = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
 const found = async (query: string, by = tenant) => idsOf((await list(query, by)).ssh_credentials);
 const newest = (some: readonly { readonly id: string }[]) => idsOf(some).sort().reverse();
-const usage = async ({ id }: Credential, { client } = tenant) => {
+const usage = async ({ id }: OwnCredential, { client } = tenant) => {
   const { online, last_seen_at } = (await client.get(`/ssh_credentials/${id}/usage`)).body;
   return { online, last_seen_at };
 };
@@ -39,7 +42,7 @@ const before = (ms: number) => encodeURIComponent(new Date(Date.now() - ms).toIS
 
 describe('credentials that are online', () => {
   it('are those with an open session; the others were last seen when the last one ended, or never', async () => {
-    const [busy, left, never] = (await credentialsOf(3)) as [Credential, Credential, Credential];
+    const [busy, left, never] = (await credentialsOf(3)) as [OwnCredential, OwnCredential, OwnCredential];
     const [one, two, gone] = [newSession(busy), newSession(busy), newSession(left)];
     await gateway.whole({ sessions: [one, two, gone] });
     expect(await found('online=true')).toEqual(newest([busy, left]));
@@ -95,9 +98,9 @@ describe('credentials that are online', () => {
   });
 
   it('were last seen at the last report of a gateway that fell silent', async () => {
-    const [credential] = (await credentialsOf(1)) as [Credential];
+    const [credential] = (await credentialsOf(1)) as [OwnCredential];
     await gateway.whole({ sessions: [newSession(credential, { ago_ms: 60_000 })] });
-    await service.pool.query(`update gateway_watch set watching_since = now() - interval '1 hour'`);
+    await pretendWatching(service, 1_000);
     const { rows } = await service.pool.query(
       `update gateway_runs set heard_at = now() - interval '20 seconds' where id = $1 returning heard_at`,
       [gateway.id],

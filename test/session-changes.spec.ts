@@ -4,15 +4,20 @@ import pg from 'pg';
 import { ChangeStreams } from '../src/api/gateway-api/revocations/change-streams.js';
 import { ChangeWatch } from '../src/api/gateway-api/revocations/change-watch.js';
 import { SessionChanges } from '../src/api/tunnel-sessions/session-changes.js';
-import { type TestCredential, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
 import { eventually } from './support/eventually.js';
 import { startInstance } from './support/instance.js';
-import { newPublicKey } from './support/keys.js';
 import { tokenOf } from './support/live-feed.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
-import { endOf, newSession, ReportingGateway } from './support/session-reports.js';
+import {
+  credentialOf,
+  endOf,
+  newSession,
+  type OwnCredential,
+  pretendWatching,
+  ReportingGateway,
+} from './support/session-reports.js';
 
 const DAY_MS = 86_400_000;
 /** The bound of the issue, from the report to the news. */
@@ -20,7 +25,7 @@ const WITHIN_MS = 5_000;
 
 let service: Service;
 let tenant: TestPrincipal;
-let credential: TestCredential & { readonly accountId: string };
+let credential: OwnCredential;
 let gateway: ReportingGateway;
 
 beforeAll(async () => {
@@ -29,13 +34,8 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 beforeEach(async () => {
   tenant = await addAccount(service);
-  credential = await credentialOf(tenant);
+  credential = await credentialOf(service, tenant);
   gateway = new ReportingGateway(service.gateway);
-});
-
-const credentialOf = async ({ client, accountId }: TestPrincipal) => ({
-  ...(await upload(service, client, { public_key: newPublicKey() })),
-  accountId,
 });
 
 const connect = (reader: TestPrincipal, url = service.app.url) =>
@@ -103,7 +103,7 @@ describe('the news of sessions', () => {
     const session = newSession(credential);
     await gateway.whole({ sessions: [session] });
     await soon(() => expect(told(stream)).toEqual([['opened', session.id]]));
-    await service.pool.query(`update gateway_watch set watching_since = now() - interval '1000 seconds'`);
+    await pretendWatching(service, 1_000);
     const silence = `update gateway_runs set heard_at = now() - interval '16 seconds' where id = $1`;
     await service.pool.query(silence, [gateway.id]);
     await soon(() => expect(stream.messages.at(-1)?.data).toMatchObject({ reason: 'gateway_lost' }));
@@ -120,7 +120,7 @@ describe('the news of sessions', () => {
     ];
     const readers = [member, tenant, auditor, await addAccount(service)];
     const streams = await Promise.all(readers.map((reader) => follow(reader)));
-    const [own, other] = [newSession(await credentialOf(member)), newSession(credential)];
+    const [own, other] = [newSession(await credentialOf(service, member)), newSession(credential)];
     const toldOf = (event: string) =>
       streams.map((stream) =>
         told(stream)

@@ -2,18 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { RecordRetention } from '../src/api/gateway-api/records/record-retention.js';
 import { firstIdOf } from '../src/kernel/ids.js';
-import { type TestCredential, upload } from './support/decisions.js';
-import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
-import { endOf, newSession, newTunnel, ReportingGateway } from './support/session-reports.js';
+import {
+  credentialOf,
+  endOf,
+  newSession,
+  newTunnel,
+  type OwnCredential,
+  ReportingGateway,
+} from './support/session-reports.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
 let service: Service;
 let tenant: TestPrincipal;
-let credential: TestCredential & { readonly accountId: string };
+let credential: OwnCredential;
 let gateway: ReportingGateway;
 
 beforeAll(async () => {
@@ -22,13 +27,8 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 beforeEach(async () => {
   tenant = await addAccount(service);
-  credential = await newCredential();
+  credential = await credentialOf(service, tenant);
   gateway = new ReportingGateway(service.gateway);
-});
-
-const newCredential = async () => ({
-  ...(await upload(service, tenant.client, { public_key: newPublicKey() })),
-  accountId: tenant.accountId,
 });
 
 /** Reports a session with a tunnel, which ended so long ago. */
@@ -66,7 +66,7 @@ describe('GET /tunnel_session_records', () => {
   });
 
   it('has pages by the time of the end, and those of a credential or between two times', async () => {
-    const other = await newCredential();
+    const other = await credentialOf(service, tenant);
     const made = [];
     for (const hours of [5, 4, 3, 2, 1]) made.push((await ended(credential, hours * HOUR_MS)).session.id);
     const ofOther = (await ended(other, 2.5 * HOUR_MS)).session.id;
@@ -235,7 +235,7 @@ describe('the partitions of records', () => {
 });
 
 it('the presence of a deleted credential is forgotten, and no other', async () => {
-  const [kept, deleted] = [credential, await newCredential()];
+  const [kept, deleted] = [credential, await credentialOf(service, tenant)];
   for (const one of [kept, deleted]) await ended(one);
   await tenant.client.delete(`/ssh_credentials/${deleted.id}`);
   await new RecordRetention(service.pool, { decisionsRetentionDays: 0 }).purge(new Date(Date.now() + 3 * DAY_MS));

@@ -1,18 +1,24 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { IdSource } from '../src/kernel/ids.js';
 import type { ApiClient } from './support/api-client.js';
-import { type TestCredential, upload } from './support/decisions.js';
 import { eventually } from './support/eventually.js';
-import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY_TOKEN, type Service, startService } from './support/service.js';
-import { endOf, newSession, newTunnel, ReportingGateway } from './support/session-reports.js';
+import {
+  credentialOf,
+  endOf,
+  newSession,
+  newTunnel,
+  type OwnCredential,
+  pretendWatching,
+  ReportingGateway,
+} from './support/session-reports.js';
 
 const TOKEN_OF_ACCOUNT = 'token-of-one-account-0123456789';
 
 let service: Service;
 let tenant: TestPrincipal;
-let credential: TestCredential & { readonly accountId: string };
+let credential: OwnCredential;
 let gateway: ReportingGateway;
 const ids = new IdSource();
 
@@ -24,14 +30,10 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 beforeEach(async () => {
   tenant = await addAccount(service);
-  credential = await credentialOf(tenant);
+  credential = await credentialOf(service, tenant);
   gateway = new ReportingGateway(service.gateway);
 });
 
-const credentialOf = async (owner: TestPrincipal) => ({
-  ...(await upload(service, owner.client, { public_key: newPublicKey() })),
-  accountId: owner.accountId,
-});
 const open = async (client: ApiClient = tenant.client, query = '') =>
   (await client.get(`/tunnel_sessions${query}`)).body.tunnel_sessions as { id: string }[];
 const idsOf = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
@@ -232,13 +234,11 @@ describe('a gateway that is silent for 15 s', () => {
       gateway.id,
       seconds,
     ]);
-  const watching = (seconds: number) =>
-    service.pool.query(`update gateway_watch set watching_since = now() - $1 * interval '1 second'`, [seconds]);
 
   it('loses its sessions at the time of its last report; they are open again when it reports them again', async () => {
     const session = newSession(credential, { ago_ms: 60_000 });
     await gateway.whole({ sessions: [session], tunnels: [newTunnel(session)] });
-    await watching(1_000);
+    await pretendWatching(service, 1_000);
     await silence(16);
     await eventually(async () => expect(await open()).toEqual([]));
     expect(await records()).toMatchObject([{ session_id: session.id, reason: 'gateway_lost' }]);
@@ -257,14 +257,47 @@ describe('a gateway that is silent for 15 s', () => {
     expect(await records()).toMatchObject([{ session_id: session.id, reason: 'lost' }]);
   });
 
+  it('has them all again when it comes back while they are being ended', async () => {
+    const session = newSession(credential);
+    const tunnel = newTunnel(session);
+    await gateway.whole({ sessions: [session], tunnels: [tunnel] });
+    // The tunnel ends in a step of its own. The step of the session waits for this lock, until it is cancelled.
+    const holder = await service.pool.connect();
+    await holder.query('begin');
+    const { rows } = await holder.query(
+      'select pg_backend_pid() as pid from tunnel_sessions where id = $1 for update',
+      [session.id],
+    );
+    await pretendWatching(service, 1_000);
+    await silence(16);
+    const waiting = 'select pid from pg_stat_activity where $1 = any(pg_blocking_pids(pid))';
+    const blocked = async () => (await service.pool.query(waiting, [rows[0].pid])).rows;
+    await eventually(async () => expect(await blocked()).toHaveLength(1));
+    const answer = gateway.send();
+    await eventually(async () => {
+      const [{ pid }] = await blocked();
+      expect((await service.pool.query(waiting, [pid])).rows).toHaveLength(1);
+      await service.pool.query('select pg_cancel_backend($1)', [pid]);
+    });
+    expect((await answer).body).toMatchObject({ counted: true, send_whole: true });
+    await holder.query('rollback');
+    holder.release();
+    await gateway.whole({ sessions: [session], tunnels: [tunnel] });
+    expect((await open())[0]).toMatchObject({ id: session.id, tunnels: [{ id: tunnel.id }] });
+    await gateway.send({ ended_tunnels: [endOf(tunnel)], ended_sessions: [endOf(session)] });
+    const { body } = await tenant.client.get('/tunnel_session_records');
+    expect(body.tunnel_session_records).toMatchObject([{ tunnels: [{ id: tunnel.id, reason: 'client' }] }]);
+    expect(body.tunnel_session_records[0].tunnels).toHaveLength(1);
+  });
+
   it('keeps them while the service itself was away, for the grace of an outage', async () => {
     const session = newSession(credential);
     await gateway.whole({ sessions: [session] });
-    await watching(10);
+    await pretendWatching(service, 10);
     await silence(100);
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect(idsOf(await open())).toEqual([session.id]);
-    await watching(301);
+    await pretendWatching(service, 301);
     await eventually(async () => expect(await open()).toEqual([]));
   });
 });
@@ -272,7 +305,7 @@ describe('a gateway that is silent for 15 s', () => {
 describe('the list of sessions', () => {
   it('has pages, newest first, and filters by credential and owner', async () => {
     const user = await addUser(service, 'member', tenant.client);
-    const own = await credentialOf(user);
+    const own = await credentialOf(service, user);
     const sessions = Array.from({ length: 5 }, () => newSession(credential));
     const others = Array.from({ length: 3 }, () => newSession(own));
     await gateway.send({
@@ -296,7 +329,7 @@ describe('the list of sessions', () => {
     const member = await addUser(service, 'member', tenant.client);
     const auditor = await addUser(service, 'auditor', tenant.client);
     const stranger = await addAccount(service);
-    const [own, other] = [newSession(await credentialOf(member)), newSession(credential)];
+    const [own, other] = [newSession(await credentialOf(service, member)), newSession(credential)];
     const tunnel = newTunnel(other);
     await gateway.send({ sessions: [own, other], tunnels: [tunnel] });
     expect(idsOf(await open(member.client))).toEqual([own.id]);
@@ -366,7 +399,7 @@ describe('a stop', () => {
   it('is for the owner and admins, and of an open session only', async () => {
     const member = await addUser(service, 'member', tenant.client);
     const auditor = await addUser(service, 'auditor', tenant.client);
-    const [own, other] = [newSession(await credentialOf(member)), newSession(credential)];
+    const [own, other] = [newSession(await credentialOf(service, member)), newSession(credential)];
     await gateway.send({ sessions: [own, other] });
     const stop = async ({ client }: TestPrincipal, id: string) =>
       (await client.post(`/tunnel_sessions/${id}/stop`, undefined)).status;

@@ -1,70 +1,26 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, it, jest } from '@jest/globals';
-import { ApiClient } from '../support/api-client.js';
+import type { ApiClient } from '../support/api-client.js';
 import { complementOf, exchange, startEchoTarget } from '../support/echo-target.js';
 import { freePort } from '../support/free-port.js';
-import { stopAtEnd } from '../support/leftovers.js';
-import { PostgresServer } from '../support/postgres-server.js';
-import { CLI, type RunningMain, startMain } from '../support/process.js';
-import { ADMIN_KEY, GATEWAY_TOKEN } from '../support/service.js';
+import { Killable } from '../support/killable.js';
 import { type KeyPair, type Login, logIn, newKeyPair } from '../support/ssh-client.js';
 
 jest.setTimeout(120_000);
 const HOST = '127.0.0.1';
 const BYTES = Buffer.from('bytes under way');
 
-let database: PostgresServer;
-let service: RunningMain;
-let gateway: ChildProcess;
-let restartService: () => Promise<void>;
-let startGateway: () => Promise<ChildProcess>;
+let all: Killable;
 let admin: ApiClient;
 let key: KeyPair;
-let sshPort: number;
 let edgePort: number;
 let tunnelTo: () => Promise<Login>;
 
 beforeAll(async () => {
-  database = await PostgresServer.primary();
-  await database.query('create database service');
-  const port = String(await freePort(HOST));
-  [sshPort, edgePort] = [await freePort(HOST), await freePort(HOST)];
-  restartService = async () => {
-    service = startMain({
-      DATABASE_URL: `postgres://postgres@${database.host}/service`,
-      BOOTSTRAP_API_KEY: ADMIN_KEY,
-      GATEWAY_TOKENS: GATEWAY_TOKEN,
-      LOG_LEVEL: 'error',
-      PORT: port,
-    });
-    await service.url;
-  };
-  await restartService();
-  admin = new ApiClient(await service.url, ADMIN_KEY);
-  const folder = await mkdtemp(join(tmpdir(), 'tas-gateway-'));
-  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
-  startGateway = async () => {
-    const env = {
-      PATH: process.env.PATH,
-      SERVICE_URL: await service.url,
-      GATEWAY_TOKEN,
-      GATEWAY_LISTEN: `${HOST}:${sshPort}`,
-      GATEWAY_BIND_PORTS: '1024-65535',
-      GATEWAY_EDGE_PORTS: '20000-29999',
-      GATEWAY_HOST_KEY: join(folder, 'host_key'),
-      GATEWAY_KEEPALIVE_MS: '500',
-    };
-    const child = spawn(process.execPath, [CLI, 'gateway'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    stopAtEnd(async () => void child.kill('SIGKILL'));
-    for await (const text of child.stdout) if (String(text).includes('is ready at')) break;
-    return child;
-  };
-  gateway = await startGateway();
+  all = await Killable.start({ GATEWAY_BIND_PORTS: '1024-65535', GATEWAY_EDGE_PORTS: '20000-29999' });
+  ({ admin } = all);
+  edgePort = await freePort(HOST);
   key = await newKeyPair();
   const create = async (path: string, body: object): Promise<string> => {
     const answer = await admin.post(path, body);
@@ -76,7 +32,7 @@ beforeAll(async () => {
   await create('/edges/tcp', { hostports: [`${HOST}:${edgePort}`], backend: { backend_id } });
   const target = await startEchoTarget();
   tunnelTo = async () => {
-    const login = await logIn(sshPort, key, '-R', `team=blue:0:${HOST}:${target.port}`);
+    const login = await logIn(all.sshPort, key, '-R', `team=blue:0:${HOST}:${target.port}`);
     if (login.isOpen) return login;
     // After an outage a gateway refuses binds until it follows the changes of rights again. Clients come back.
     expect(login.output()).toContain('remote forward failure');
@@ -141,10 +97,10 @@ it('after kill -9 of the database under traffic the connections go on, and chang
   const tunnel = await tunnelTo();
   await until(serves);
   const connection = await traffic();
-  await database.kill('SIGKILL');
+  await all.database.kill('SIGKILL');
   await connection.carries();
   expect(await serves()).toBe(true);
-  await database.start();
+  await all.database.start();
   await connection.carries();
   await until(async () => (await admin.get('/readyz')).status === 200);
   await expectRevocation();
@@ -156,11 +112,10 @@ it('after kill -9 of the service under traffic the connections go on, and change
   const tunnel = await tunnelTo();
   await until(serves);
   const connection = await traffic();
-  service.child.kill('SIGKILL');
-  await service.ended;
+  await all.killService();
   await connection.carries();
   expect(await serves()).toBe(true);
-  await restartService();
+  await all.startService();
   await connection.carries();
   await expectRevocation();
   await connection.stop();
@@ -171,11 +126,11 @@ it('after kill -9 of the gateway under traffic its clients learn it at once, and
   const tunnel = await tunnelTo();
   await until(serves);
   const connection = await traffic();
-  gateway.kill('SIGKILL');
+  all.gateway.kill('SIGKILL');
   await connection.ended;
   expect(await serves()).toBe(false);
   await tunnel.close();
-  gateway = await startGateway();
+  await all.startGateway();
   const again = await tunnelTo();
   await until(serves);
   await expectRevocation();

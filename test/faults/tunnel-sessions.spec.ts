@@ -1,15 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { ApiClient } from '../support/api-client.js';
-import { freePort } from '../support/free-port.js';
-import { stopAtEnd } from '../support/leftovers.js';
-import { PostgresServer } from '../support/postgres-server.js';
-import { CLI, type RunningMain, startMain } from '../support/process.js';
-import { ADMIN_KEY, GATEWAY_TOKEN } from '../support/service.js';
+import { Killable } from '../support/killable.js';
 import { type KeyPair, type Login, logIn, newKeyPair } from '../support/ssh-client.js';
 
 /** CI kills each program once under a few clients. FAULTS_ROUNDS=20 SESSION_CLIENTS=200 makes a campaign of it. */
@@ -17,19 +8,12 @@ const ROUNDS = Number(process.env.FAULTS_ROUNDS ?? 1);
 const CLIENTS = Number(process.env.SESSION_CLIENTS ?? 12);
 jest.setTimeout(60_000 + ROUNDS * 3 * 90_000);
 
-const HOST = '127.0.0.1';
 /** Within this time after a kill the list is exact, when the clients no longer change. */
 const EXACT_WITHIN_MS = 20_000;
 /** What a gateway has not reported for longer is not lost with it. */
 const REPORTED_WITHIN_MS = 1_000;
 
-let database: PostgresServer;
-let service: RunningMain;
-let gateway: ChildProcess;
-let startService: () => Promise<void>;
-let startGateway: () => Promise<void>;
-let admin: ApiClient;
-let sshPort: number;
+let all: Killable;
 const gatewayKills: number[] = [];
 
 /** A client with a credential of its own, which comes and goes. */
@@ -65,7 +49,7 @@ class Flapping {
   }
 
   private async open(): Promise<void> {
-    const login = await logIn(sshPort, this.key, '-o', 'ServerAliveInterval=2', '-R', 'team=blue:0:127.0.0.1:9');
+    const login = await logIn(all.sshPort, this.key, '-o', 'ServerAliveInterval=2', '-R', 'team=blue:0:127.0.0.1:9');
     if (!login.isOpen) return;
     this.login = login;
     this.logins.push(Date.now());
@@ -83,43 +67,11 @@ class Flapping {
 let clients: readonly Flapping[];
 
 beforeAll(async () => {
-  database = await PostgresServer.primary();
-  await database.query('create database service');
-  const port = String(await freePort(HOST));
-  sshPort = await freePort(HOST);
-  startService = async () => {
-    service = startMain({
-      DATABASE_URL: `postgres://postgres@${database.host}/service`,
-      BOOTSTRAP_API_KEY: ADMIN_KEY,
-      GATEWAY_TOKENS: GATEWAY_TOKEN,
-      LOG_LEVEL: 'error',
-      PORT: port,
-    });
-    await service.url;
-  };
-  await startService();
-  admin = new ApiClient(await service.url, ADMIN_KEY);
-  const folder = await mkdtemp(join(tmpdir(), 'tas-gateway-'));
-  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
-  startGateway = async () => {
-    const env = {
-      PATH: process.env.PATH,
-      SERVICE_URL: await service.url,
-      GATEWAY_TOKEN,
-      GATEWAY_LISTEN: `${HOST}:${sshPort}`,
-      GATEWAY_HOST_KEY: join(folder, 'host_key'),
-      GATEWAY_KEEPALIVE_MS: '500',
-      GATEWAY_MAX_CONNECTIONS_PER_SECOND: '0',
-    };
-    gateway = spawn(process.execPath, [CLI, 'gateway'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-    stopAtEnd(async () => void gateway.kill('SIGKILL'));
-    for await (const text of gateway.stdout ?? []) if (String(text).includes('is ready at')) break;
-  };
-  await startGateway();
+  all = await Killable.start({ GATEWAY_MAX_CONNECTIONS_PER_SECOND: '0' });
   clients = await Promise.all(
     Array.from({ length: CLIENTS }, async () => {
       const key = await newKeyPair();
-      const { body } = await admin.post('/ssh_credentials', { public_key: key.publicKey, acl: ['bind:team=blue'] });
+      const { body } = await all.admin.post('/ssh_credentials', { public_key: key.publicKey, acl: ['bind:team=blue'] });
       return new Flapping(body.id, key);
     }),
   );
@@ -128,10 +80,10 @@ beforeAll(async () => {
 async function listed(): Promise<readonly string[]> {
   const found: string[] = [];
   for (let path = '/tunnel_sessions'; path !== ''; ) {
-    const { status, body } = await admin.get(path);
+    const { status, body } = await all.admin.get(path);
     if (status !== 200) throw new Error(`the list is answered with ${status}`);
     for (const { credential } of body.tunnel_sessions) found.push(credential.id);
-    path = body.next_page_uri === null ? '' : body.next_page_uri.slice(admin.url.length);
+    path = body.next_page_uri === null ? '' : body.next_page_uri.slice(all.admin.url.length);
   }
   return found.sort();
 }
@@ -139,18 +91,17 @@ async function listed(): Promise<readonly string[]> {
 const KILLS: Readonly<Record<string, () => Promise<void>>> = {
   async gateway() {
     gatewayKills.push(Date.now());
-    gateway.kill('SIGKILL');
+    all.gateway.kill('SIGKILL');
     await sleep(500);
-    await startGateway();
+    await all.startGateway();
   },
   async service() {
-    service.child.kill('SIGKILL');
-    await service.ended;
-    await startService();
+    await all.killService();
+    await all.startService();
   },
   async database() {
-    await database.kill('SIGKILL');
-    await database.start();
+    await all.database.kill('SIGKILL');
+    await all.database.start();
   },
 };
 
@@ -190,7 +141,7 @@ async function expectRecords(): Promise<void> {
       select credential_id, session_id from tunnel_session_records union all select credential_id, id from tunnel_sessions)
     select credential_id, count(*)::int as known, (count(*) - count(distinct session_id))::int as doubled
     from known group by 1`;
-  const rows = await database.query(text, 'service');
+  const rows = await all.database.query(text, 'service');
   const of = new Map(rows.map((row) => [row.credential_id, row]));
   for (const client of clients) {
     const { known = 0, doubled = 0 } = of.get(client.credentialId) ?? {};

@@ -1,5 +1,9 @@
 import { IdSource } from '../../src/kernel/ids.js';
 import type { Answer, ApiClient } from './api-client.js';
+import { type TestCredential, upload } from './decisions.js';
+import { newPublicKey } from './keys.js';
+import type { TestPrincipal } from './principals.js';
+import type { Service } from './service.js';
 
 const ids = new IdSource();
 
@@ -7,6 +11,13 @@ interface OpenedBy {
   readonly accountId: string;
   readonly id: string;
 }
+
+export type OwnCredential = TestCredential & OpenedBy;
+
+export const credentialOf = async (service: Service, { client, accountId }: TestPrincipal): Promise<OwnCredential> => ({
+  ...(await upload(service, client, { public_key: newPublicKey() })),
+  accountId,
+});
 
 /** A session of a credential, as a gateway reports it. */
 export const newSession = ({ accountId, id }: OpenedBy, more: object = {}) => ({
@@ -58,3 +69,11 @@ export class ReportingGateway {
     return this.send({ ...body, whole_since: this.report + 1 });
   }
 }
+
+/** From now on the service has been there to hear gateways for so long. */
+export const pretendWatching = ({ pool }: Service, seconds: number) =>
+  pool.query(
+    `insert into gateway_watch (looked_at, watching_since) select clock_timestamp(), clock_timestamp() - $1 * interval '1 second'
+      on conflict (is_only) do update set watching_since = excluded.watching_since`,
+    [seconds],
+  );

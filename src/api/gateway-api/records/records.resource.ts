@@ -32,7 +32,16 @@ const id = (prefix: 'edgtcp' | 'gw' | 'tn' | 'ts', description: string) => ({
   example: `${prefix}_${EXAMPLE_KSUID}`,
 });
 
-class EndedTunnel {
+/** The fields that all records have. */
+class EndFields {
+  @ApiField(STARTED_AT) started_at!: string;
+  @ApiField(ENDED_AT) ended_at!: string;
+  @ApiField(REASON) reason!: string;
+  @ApiField(BYTES_IN) bytes_in!: number | null;
+  @ApiField(BYTES_OUT) bytes_out!: number | null;
+}
+
+class EndedTunnel extends EndFields {
   @ApiField(id('tn', 'Id of the tunnel.')) id!: string;
   @ApiField(CREDENTIAL_ID) credential_id!: string;
   @ApiField({
@@ -42,16 +51,11 @@ class EndedTunnel {
     example: [{ address: '1.tcp.example.com:20000' }],
   })
   targets!: readonly object[];
-  @ApiField(STARTED_AT) started_at!: string;
-  @ApiField(ENDED_AT) ended_at!: string;
-  @ApiField(REASON) reason!: string;
-  @ApiField(BYTES_IN) bytes_in!: number | null;
-  @ApiField(BYTES_OUT) bytes_out!: number | null;
   @ApiField(CONNECTIONS) connections!: number | null;
 }
 
 @ApiSchemaName('TunnelSessionRecord')
-export class SessionRecordResource {
+export class SessionRecordResource extends EndFields {
   @ApiField(idField('tsr')) id!: string;
   @ApiField(id('ts', 'Id of the session.')) session_id!: string;
   @ApiField(CREDENTIAL_ID) credential_id!: string;
@@ -63,18 +67,13 @@ export class SessionRecordResource {
     | null;
   @ApiField(id('gw', 'Id of the run of the gateway.')) gateway_id!: string;
   @ApiField(nullable(GATEWAY_NAME)) gateway_name!: string | null;
-  @ApiField(STARTED_AT) started_at!: string;
-  @ApiField(ENDED_AT) ended_at!: string;
-  @ApiField(REASON) reason!: string;
-  @ApiField(BYTES_IN) bytes_in!: number | null;
-  @ApiField(BYTES_OUT) bytes_out!: number | null;
   @ApiField(CONNECTIONS) connections!: number | null;
   @ApiField({ description: `Its newest tunnels, at most ${MAX_TUNNELS_OF_RECORD}.`, listOf: EndedTunnel })
   tunnels!: readonly EndedTunnel[];
 }
 
 @ApiSchemaName('EdgeConnectionRecord')
-export class EdgeConnectionRecordResource {
+export class EdgeConnectionRecordResource extends EndFields {
   @ApiField(idField('ec')) id!: string;
   @ApiField(id('edgtcp', 'Id of the edge.')) edge_id!: string;
   @ApiField({ description: 'The hostport of the edge.', example: '1.tcp.example.com:20000' }) hostport!: string;
@@ -84,11 +83,6 @@ export class EdgeConnectionRecordResource {
   @ApiField(nullable(CREDENTIAL_ID)) credential_id!: string | null;
   @ApiField(id('gw', 'Id of the run of the gateway.')) gateway_id!: string;
   @ApiField(nullable(GATEWAY_NAME)) gateway_name!: string | null;
-  @ApiField(STARTED_AT) started_at!: string;
-  @ApiField(ENDED_AT) ended_at!: string;
-  @ApiField(REASON) reason!: string;
-  @ApiField(BYTES_IN) bytes_in!: number | null;
-  @ApiField(BYTES_OUT) bytes_out!: number | null;
 }
 
 /** A row of the database, under the names of the resource. */

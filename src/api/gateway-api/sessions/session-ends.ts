@@ -1,4 +1,4 @@
-import type { Transaction } from '../../../database/index.js';
+import type { NamedStatement, Transaction } from '../../../database/index.js';
 import { type IdPrefix, idAt } from '../../../kernel/ids.js';
 import type { ReportedEdgeConnection, ReportedEnd } from './session-report.js';
 import {
@@ -7,7 +7,12 @@ import {
   END_TUNNELS,
   RECORD_EDGE_CONNECTIONS,
   TUNNELS_OF_SESSIONS,
+  UNREPORTED_SESSIONS,
+  UNREPORTED_TUNNELS,
 } from './session-statements.js';
+
+/** The most rows of one step. */
+const ROWS_AT_ONCE = 1_000;
 
 /** A row of an account. */
 export interface Row {
@@ -19,7 +24,7 @@ export interface Row {
 export type SessionOfCredential = Row & { readonly credential_id: string; readonly seen_at: Date };
 
 /** An end of which nothing is known but when and why. */
-export const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number): ReportedEnd => ({
+const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number): ReportedEnd => ({
   ...{ account_id, id, reason, ago_ms },
   ...{ bytes_in: null, bytes_out: null, connections: null },
 });
@@ -59,6 +64,19 @@ export class SessionEnds {
     return new Set(rows.map(({ id }) => id));
   }
 
+  /**
+   * Ends some of what no report from `since` on has: tunnels before their sessions. False: nothing is left. A step is
+   * bounded, however many tunnels a session has.
+   */
+  async endUnreported(since: number, reason: string, agoMs: number): Promise<boolean> {
+    const tunnels = await this.unreported(UNREPORTED_TUNNELS, since);
+    await this.endTunnels(tunnels.map((row) => plainEnd(row, reason, agoMs)));
+    if (tunnels.length > 0) return true;
+    const sessions = await this.unreported(UNREPORTED_SESSIONS, since);
+    await this.endSessions(sessions.map((row) => plainEnd(row, reason, agoMs)));
+    return sessions.length > 0;
+  }
+
   async recordEdgeConnections(
     ends: readonly ReportedEdgeConnection[],
     gatewayName: string | undefined,
@@ -85,6 +103,11 @@ export class SessionEnds {
   async writePresence(): Promise<void> {
     if (this.presence.size === 0) return;
     await this.transaction.run(COUNT_PRESENCE, [JSON.stringify([...this.presence.values()])]);
+  }
+
+  private async unreported(statement: NamedStatement, since: number): Promise<readonly Row[]> {
+    const values = [this.gatewayId, since, ROWS_AT_ONCE];
+    return (await this.transaction.run<Row & Record<string, unknown>>(statement, values)).rows;
   }
 
   private values(prefix: IdPrefix, ends: readonly ReportedEnd[]): readonly unknown[] {

@@ -3,10 +3,10 @@ import type { Pool } from 'pg';
 import { inTransaction, type NamedStatement, onlyRow, POOL, type Transaction } from '../../../database/index.js';
 import { AccountTurns } from '../../../kernel/account-turns.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
-import { firstIdOf, type IdPrefix } from '../../../kernel/ids.js';
+import { firstIdOf, type IdPrefix, isId } from '../../../kernel/ids.js';
 import { Problem } from '../../../kernel/problem.js';
-import { plainEnd, type Row, SessionEnds, type SessionOfCredential } from './session-ends.js';
-import type { ReportedEnd, SessionReport } from './session-report.js';
+import { type Row, SessionEnds, type SessionOfCredential } from './session-ends.js';
+import type { SessionReport } from './session-report.js';
 import {
   ADD_GATEWAY,
   COUNT_TUNNELS,
@@ -17,8 +17,6 @@ import {
   OPEN_SESSIONS,
   OPEN_TUNNELS,
   STOPPED_SESSIONS,
-  UNREPORTED_SESSIONS,
-  UNREPORTED_TUNNELS,
   USE_OF_TOKEN,
   USE_SESSIONS,
   USE_TUNNELS,
@@ -27,9 +25,8 @@ import {
 const MAX_GATEWAYS_OF_TOKEN = 100;
 const MAX_SESSIONS_OF_TOKEN = 50_000;
 const MAX_TUNNELS_OF_GATEWAY = 100_000;
-const ROWS_AT_ONCE = 1_000;
 /** A gateway that was silent for longer, and still has its sessions, has them twice in the records. */
-const MAX_SILENCE_MS = 2 * 86_400_000;
+const FORGET_ENDS_OF_MS = 2 * 86_400_000;
 /** Reports at once, of all tokens and of one: each holds a connection of the pool, which questions of gateways need too. */
 const TURNS = { atOnce: 4, atOnceOfAccount: 2, waiting: 2_000, waitingOfAccount: 200 };
 
@@ -175,7 +172,9 @@ class CountedReport {
     const sessions = this.past(endedSessions);
     this.ignore(sessions, await this.ends.endSessions(sessions), 'unknown_session');
     await this.recordEdgeConnections();
-    if (this.report.wholeSince !== undefined) await this.endUnreported(this.report.wholeSince);
+    const { wholeSince } = this.report;
+    // What the whole state does not name, the gateway no longer has.
+    if (wholeSince !== undefined) while (await this.ends.endUnreported(wholeSince, 'lost', 0));
     await this.ends.writePresence();
     return this.ignored;
   }
@@ -193,18 +192,17 @@ class CountedReport {
     );
     const opened = rows.filter((row): row is SessionOfCredential => row.credential_id !== null);
     this.ends.count(opened, 1);
-    if (mayBeOpenAgain && opened.length > 0) await this.forgetEnds(opened);
+    if (mayBeOpenAgain && rows.length > 0) await this.forgetEnds(rows);
     this.ignore(sessions, idsOf(rows), hasRoom ? 'unknown_credential' : 'too_many_sessions');
   }
 
-  private async forgetEnds(opened: readonly Row[]): Promise<void> {
-    const accounts = [...new Set(opened.map(({ account_id }) => account_id))];
-    const since = (prefix: IdPrefix): string => firstIdOf(prefix, new Date(Date.now() - MAX_SILENCE_MS));
-    const ids = opened.map(({ id }) => id);
-    const values = [this.report.gatewayId, ids, since('tsr'), accounts];
-    const { rows } = await this.transaction.run<{ id: string }>(FORGET_SESSION_ENDS, values);
-    if (rows.length === 0) return;
-    await this.transaction.run(FORGET_TUNNEL_ENDS, [accounts, rows.map(({ id }) => id), since('tnr')]);
+  /** A session may be open still while its tunnels were ended. */
+  private async forgetEnds(open: readonly Row[]): Promise<void> {
+    const accounts = [...new Set(open.map(({ account_id }) => account_id))];
+    const since = (prefix: IdPrefix): string => firstIdOf(prefix, new Date(Date.now() - FORGET_ENDS_OF_MS));
+    const ids = open.map(({ id }) => id);
+    await this.transaction.run(FORGET_SESSION_ENDS, [this.report.gatewayId, ids, since('tsr'), accounts]);
+    await this.transaction.run(FORGET_TUNNEL_ENDS, [accounts, ids, since('tnr')]);
   }
 
   private async openTunnels(): Promise<void> {
@@ -223,31 +221,16 @@ class CountedReport {
   }
 
   private async use(): Promise<void> {
-    const { used } = this.report;
-    const [sessions, tunnels] = ['ts_', 'tn_'].map((prefix) => used.filter(({ id }) => id.startsWith(prefix)));
-    if (sessions?.length) this.ignore(sessions, idsOf(await this.run(USE_SESSIONS, sessions)), 'unknown_session');
-    if (tunnels?.length) this.ignore(tunnels, idsOf(await this.run(USE_TUNNELS, tunnels)), 'unknown_tunnel');
+    const usedOf = (prefix: IdPrefix) => this.report.used.filter(({ id }) => isId(id, prefix));
+    const [sessions, tunnels] = [usedOf('ts'), usedOf('tn')];
+    if (sessions.length > 0) this.ignore(sessions, idsOf(await this.run(USE_SESSIONS, sessions)), 'unknown_session');
+    if (tunnels.length > 0) this.ignore(tunnels, idsOf(await this.run(USE_TUNNELS, tunnels)), 'unknown_tunnel');
   }
 
   private async recordEdgeConnections(): Promise<void> {
     const ended = this.past(this.report.edgeConnections.map((one) => ({ ...one, id: one.edge_id })));
     const counted = await this.ends.recordEdgeConnections(ended, this.gateway.name);
     for (const [n, { id }] of ended.entries()) if (!counted[n]) this.ignored.push({ id, reason: 'unknown_edge' });
-  }
-
-  /** Ends what the gateway no longer has, since its whole state does not name it. */
-  private async endUnreported(since: number): Promise<void> {
-    const next = async (statement: NamedStatement): Promise<readonly ReportedEnd[]> => {
-      const values = [this.report.gatewayId, since, ROWS_AT_ONCE];
-      const { rows } = await this.transaction.run<Row & object>(statement, values);
-      return rows.map((row) => plainEnd(row, 'lost', 0));
-    };
-    for (let ends = await next(UNREPORTED_SESSIONS); ends.length > 0; ends = await next(UNREPORTED_SESSIONS)) {
-      await this.ends.endSessions(ends);
-    }
-    for (let ends = await next(UNREPORTED_TUNNELS); ends.length > 0; ends = await next(UNREPORTED_TUNNELS)) {
-      await this.ends.endTunnels(ends);
-    }
   }
 
   /** The items that are not of the future. */

@@ -20,7 +20,7 @@ export const USE_OF_TOKEN = {
   text: `select (select count(*)::int from gateway_runs g where g.lost_at is null
         and g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as gateways,
       (select coalesce(sum((select count(*) from tunnel_sessions s where s.gateway_id = g.id)), 0)::int from gateway_runs g
-        where g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as sessions`,
+        where g.lost_at is null and g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as sessions`,
 };
 
 /** The open tunnels of a gateway. */
@@ -70,7 +70,7 @@ export const OPEN_SESSIONS = {
     union all select account_id, id, credential_id, now() from added`,
 };
 
-/** $2: tunnels; $3: the report; $4: whether new ones are taken. Returns those that count. `session_id` is null if its session is not open. */
+/** $2: tunnels; $3: the report; $4: whether new ones are taken. Returns for each whether it counts. */
 export const OPEN_TUNNELS = {
   name: 'open_tunnels',
   text: `with given as materialized (
@@ -152,12 +152,12 @@ export const UNREPORTED_TUNNELS = unreported('unreported_tunnels', 'tunnels');
 
 /**
  * Sessions that are open again never ended: their gateway was only silent. $2: the sessions; $3: the oldest id of a record that
- * is looked for. Returns the sessions that had an end.
+ * is looked for.
  */
 export const FORGET_SESSION_ENDS = {
   name: 'forget_ends_of_sessions',
   text: `delete from tunnel_session_records r where r.account_id = any($4::text[]) and r.session_id = any($2::text[])
-    and r.id >= $3 and r.gateway_id = $1 and r.reason = 'gateway_lost' returning r.session_id as id`,
+    and r.id >= $3 and r.gateway_id = $1 and r.reason = 'gateway_lost'`,
 };
 /** $1: their accounts; $2: the sessions; $3: the oldest id of a record that is looked for. */
 export const FORGET_TUNNEL_ENDS = {
@@ -211,7 +211,8 @@ export const STOPPED_SESSIONS = {
     where s.gateway_id = $1`,
 };
 
+/** $2: whether all that it had has ended. From the first end on the service does not hold its whole state. */
 export const LOSE_GATEWAY = {
   name: 'lose_gateway_run',
-  text: 'update gateway_runs set lost_at = clock_timestamp() where id = $1',
+  text: 'update gateway_runs set whole_at = null, lost_at = case when $2 then clock_timestamp() end where id = $1',
 };

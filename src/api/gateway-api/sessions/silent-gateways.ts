@@ -1,11 +1,11 @@
 import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { inTransaction, POOL, queryNamed, type Transaction, WRITE_LIMITS } from '../../../database/index.js';
+import { inTransaction, POOL, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { PeriodicTask } from '../../instance/periodic-task.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
-import { plainEnd, type Row, SessionEnds } from './session-ends.js';
-import { LOSE_GATEWAY, UNREPORTED_SESSIONS, UNREPORTED_TUNNELS } from './session-statements.js';
+import { SessionEnds } from './session-ends.js';
+import { LOSE_GATEWAY } from './session-statements.js';
 
 const LOOK_EVERY_MS = 1_000;
 /** Three heartbeats. */
@@ -14,11 +14,12 @@ const MAX_SILENCE = "interval '15 seconds'";
 const MAX_PAUSE = "interval '5 seconds'";
 /** Less than MAX_PAUSE by far. */
 const MAX_ROUND_MS = 2_000;
-const ROWS_AT_ONCE = 1_000;
 
+/** A service that no gateway reports to writes nothing. The first look after a pause begins anew, so the pause is no silence. */
 const LOOK = {
   name: 'look_for_silent_gateways',
-  text: `insert into gateway_watch as w (looked_at, watching_since) values (clock_timestamp(), clock_timestamp())
+  text: `insert into gateway_watch as w (looked_at, watching_since)
+    select clock_timestamp(), clock_timestamp() where exists (select from gateway_runs)
     on conflict (is_only) do update set looked_at = excluded.looked_at,
       watching_since = case when w.looked_at < excluded.looked_at - ${MAX_PAUSE} then excluded.looked_at else w.watching_since end`,
 };
@@ -89,27 +90,11 @@ export class SilentGateways extends PeriodicTask implements OnModuleInit {
       const [silent] = rows;
       if (silent === undefined) return false;
       const ends = new SessionEnds(transaction, id);
-      const endOf = (row: Row) => plainEnd(row, 'gateway_lost', silent.silent_ms);
-      const tunnels = (await next(transaction, UNREPORTED_TUNNELS, id)).map(endOf);
-      await ends.endTunnels(tunnels);
-      if (tunnels.length === ROWS_AT_ONCE) return true;
-      const sessions = (await next(transaction, UNREPORTED_SESSIONS, id)).map(endOf);
-      await ends.endSessions(sessions);
+      const isMore = await ends.endUnreported(Number.MAX_SAFE_INTEGER, 'gateway_lost', silent.silent_ms);
       await ends.writePresence();
-      if (sessions.length === ROWS_AT_ONCE) return true;
-      await transaction.run(LOSE_GATEWAY, [id]);
-      this.logger.warn(`gateway ${id} is silent: its sessions have ended as gateway_lost`);
-      return false;
+      await transaction.run(LOSE_GATEWAY, [id, !isMore]);
+      if (!isMore) this.logger.warn(`gateway ${id} is silent: its sessions have ended as gateway_lost`);
+      return isMore;
     });
   }
-}
-
-/** The next open rows of a gateway. */
-async function next(
-  transaction: Transaction,
-  statement: typeof UNREPORTED_SESSIONS,
-  gatewayId: string,
-): Promise<readonly Row[]> {
-  const values = [gatewayId, Number.MAX_SAFE_INTEGER, ROWS_AT_ONCE];
-  return (await transaction.run<Row & Record<string, unknown>>(statement, values)).rows;
 }
