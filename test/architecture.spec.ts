@@ -21,6 +21,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['api/gateway-api', 'api/audit', 'api/health', 'gateway/index.ts'],
   ['api/gateway-api/decision-record'],
   ['api/gateway-api/decisions'],
+  ['api/reservations'],
   ['api/ssh-credentials', 'api/tcp-edges', 'api/ip-policies', 'api/tunnel-groups'],
   ['api/access/authentication'],
   ['api/access/accounts'],
@@ -71,6 +72,9 @@ const PURE = [
   'api/ip-policies/ip-policy.ts',
   'api/ip-policies/ip-policy-rule.ts',
   'api/tunnel-groups/tunnel-group.ts',
+  'api/reservations/reserved-addr.ts',
+  'api/reservations/reserved-domain.ts',
+  'api/reservations/address-pools.ts',
   'api/tunnel-sessions/tunnel-session.ts',
   'api/tcp-edges/edge-modules.ts',
   'api/tcp-edges/hostport.ts',
@@ -101,6 +105,8 @@ const RESOURCES = [
   { folder: 'api/tcp-edges', one: 'tcp-edge', many: 'tcp-edges' },
   { folder: 'api/ip-policies', one: 'ip-policy', many: 'ip-policies' },
   { folder: 'api/ip-policies', one: 'ip-policy-rule', many: 'ip-policy-rules' },
+  { folder: 'api/reservations', one: 'reserved-addr', many: 'reserved-addrs' },
+  { folder: 'api/reservations', one: 'reserved-domain', many: 'reserved-domains' },
   { folder: 'api/tunnel-groups', one: 'tunnel-group', many: 'tunnel-groups' },
   { folder: 'api/access/api-keys', one: 'api-key', many: 'api-keys' },
   { folder: 'api/access/accounts', one: 'user', many: 'users' },
@@ -125,6 +131,14 @@ const SHARED: Readonly<Record<string, SharedFile>> = {
     instead: 'api/ip-policies/ip-policies.module.ts',
     reason: 'Policies and rules share a module: the deletion of a policy deletes its rules.',
   },
+  'api/reservations/reserved-addrs.module.ts': {
+    instead: 'api/reservations/reservations.module.ts',
+    reason: 'Addresses and domains share a module: their limits and their names are looked up together.',
+  },
+  'api/reservations/reserved-domains.module.ts': {
+    instead: 'api/reservations/reservations.module.ts',
+    reason: 'Addresses and domains share a module: their limits and their names are looked up together.',
+  },
   'api/access/accounts/user.ts': { instead: 'api/access/accounts/principal.ts', reason: ONE_PRINCIPAL },
   'api/access/accounts/bot-user.ts': { instead: 'api/access/accounts/principal.ts', reason: ONE_PRINCIPAL },
   'api/access/accounts/users.read-model.ts': {
@@ -146,6 +160,10 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/tcp-edges/edge-modules.controller.ts': 'Modules have routes of their own: GET, PUT and DELETE for each.',
   'api/tcp-edges/hostport.ts': 'Edges and strict mode compare hostports in their canonical spelling.',
   'api/tcp-edges/hostport-claims.ts': 'Strict mode refuses a hostport of another edge, which takes a look-up.',
+  'api/reservations/address-pools.ts':
+    'The pools are a setting, which decides about addresses that nobody has reserved.',
+  'api/reservations/free-addresses.ts': 'What may still be reserved takes look-ups over all accounts.',
+  'api/reservations/reserved-names.ts': 'Gateways and edges ask whose a name is, over all accounts.',
   'api/ssh-credentials/credential-restrictions.controller.ts':
     'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
   'api/access/accounts/service-users.controller.ts': 'Newer clients know bots by another path and other operation ids.',

@@ -17,7 +17,7 @@ export { type BindTarget, parseBindTarget, parseTargetText } from './bind-rules/
 export { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './bind-rules/source-networks.js';
 
 // Host names and ports
-export { canonicalHost, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
+export { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
 
 // Addresses and networks
 export { type Address, addressText, parseAddress, parseSource } from './ip-rules/address.js';

@@ -1,0 +1,44 @@
+import { malformed, Problem, quoted } from '../../kernel/problem.js';
+import { canonicalName, ParseError } from '../../rules/index.js';
+import { type PlainEvent, plainEntity } from '../resources/plain-entity.js';
+
+/** A name that only one account of the deployment may bind and serve, at every port. */
+export interface ReservedDomain {
+  readonly description: string;
+  readonly metadata: string;
+  /** A canonical name, or `*.` and a canonical name of two labels or more: all names under it. */
+  readonly domain: string;
+  /** As the caller named it; empty if it did not. */
+  readonly region: string;
+}
+
+export type ReservedDomainEvent = PlainEvent<'reserved_domain', ReservedDomain>;
+
+/** The same for an unknown id and for an id of another account. */
+export const reservedDomainNotFound = (): Problem => new Problem('not_found', 'Resource not found');
+
+export const reservedDomain = plainEntity<'reserved_domain', ReservedDomain>('reserved_domain', reservedDomainNotFound);
+
+/** The longest name, with `*.` before it and a dot after it, in characters of which each takes several bytes. */
+const MAX_DOMAIN_BYTES = 1_024;
+
+/** The canonical form of a domain. Throws Problem. */
+export function parseDomain(text: string | undefined): string {
+  if (text === undefined || text === '') throw malformed("domain is missing; send one such as 'app.example.com'.");
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_DOMAIN_BYTES) throw malformed(`domain is ${bytes} bytes long; the maximum is ${MAX_DOMAIN_BYTES}.`);
+  try {
+    return canonicalDomain(text);
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw malformed(`domain ${quoted(text)} is not a domain: ${error.message}.`);
+  }
+}
+
+/** Two labels or more: what overlaps must share them (migrations/0012-reservations.ts), and one label is a whole zone. */
+function canonicalDomain(text: string): string {
+  const isWildcard = text.startsWith('*.');
+  const name = canonicalName(isWildcard ? text.slice(2) : text);
+  if (!name.includes('.')) throw new ParseError('it needs two labels or more, as in app.example.com');
+  return isWildcard ? `*.${name}` : name;
+}
