@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { coalesced, onPrimary, POOL, queryNamed } from '../../database/index.js';
-import type { BindTarget } from '../../rules/index.js';
+import { type BindTarget, splitPort } from '../../rules/index.js';
 import { poolOf, ReservationPolicy } from './address-pools.js';
 
 /** Why a target cannot be bound or served, whatever the rules permit. */
-export type ReservationReason = 'reserved_elsewhere' | 'not_reserved';
+export const RESERVATION_REASONS = ['reserved_elsewhere', 'not_reserved'] as const;
+export type ReservationReason = (typeof RESERVATION_REASONS)[number];
 
 /** What is reserved of a target, as the database says. */
 interface Found {
@@ -30,6 +31,12 @@ const FIND = onPrimary({
     left join lateral (select o.account_id from reserved_addrs o where o.addr = wanted.name limit 1) a on true`,
 });
 
+/** Who alone may bind or serve a target; null: nobody. All others are refused for the reason. */
+interface Ruling {
+  readonly only: string | null;
+  readonly reason: ReservationReason;
+}
+
 /** Judges what an account may bind or serve, by the reservations of one moment. */
 export type Judge = (accountId: string, target: BindTarget) => ReservationReason | undefined;
 
@@ -42,24 +49,36 @@ export class ReservedNames {
   ) {}
 
   async read(targets: readonly BindTarget[]): Promise<Judge> {
+    const rule = await this.rulings(targets);
+    return (accountId, target) => {
+      const ruling = rule(target);
+      return ruling === undefined || ruling.only === accountId ? undefined : ruling.reason;
+    };
+  }
+
+  /** For each of these canonical hostports: the account that alone may serve it, null if none may, undefined if any may. */
+  async servers(hostports: readonly string[]): Promise<readonly (string | null | undefined)[]> {
+    const targets = hostports.map(addressTarget);
+    const rule = await this.rulings(targets);
+    return targets.map((target) => rule(target)?.only);
+  }
+
+  private async rulings(targets: readonly BindTarget[]): Promise<(target: BindTarget) => Ruling | undefined> {
     const names = [...new Set(targets.flatMap((target) => nameOf(target) ?? []))];
     const found = new Map(
       await Promise.all(names.map(async (name) => [name, (await this.find(name)) ?? NOTHING] as const)),
     );
-    return (accountId, target) => this.judge(accountId, target, found.get(nameOf(target) ?? '') ?? NOTHING);
+    return (target) => this.ruling(target, found.get(nameOf(target) ?? '') ?? NOTHING);
   }
 
-  private judge(
-    accountId: string,
-    target: BindTarget,
-    { holder, restingMs, accounts }: Found,
-  ): ReservationReason | undefined {
-    if (target.kind === 'label' || holder === accountId) return undefined;
-    if (holder !== null) return 'reserved_elsewhere';
-    if (target.kind === 'address' && this.isInPool(target)) return 'not_reserved';
-    if (accounts.some((one) => one !== accountId)) return 'reserved_elsewhere';
+  private ruling(target: BindTarget, { holder, restingMs, accounts }: Found): Ruling | undefined {
+    if (target.kind === 'label') return undefined;
+    if (holder !== null) return { only: holder, reason: 'reserved_elsewhere' };
+    if (target.kind === 'address' && this.isInPool(target)) return { only: null, reason: 'not_reserved' };
+    const [first, ...others] = accounts;
+    if (first !== undefined) return { only: others.length === 0 ? first : null, reason: 'reserved_elsewhere' };
     const isResting = restingMs !== null && restingMs < this.policy.reservationRestMs;
-    return isResting && accounts.length === 0 ? 'not_reserved' : undefined;
+    return isResting ? { only: null, reason: 'not_reserved' } : undefined;
   }
 
   /** Port 0 can become any port of the host. */
@@ -79,4 +98,10 @@ export class ReservedNames {
 function nameOf(target: BindTarget): string | undefined {
   if (target.kind === 'label') return undefined;
   return target.kind === 'domain' ? target.name : `${target.host}:${target.port}`;
+}
+
+/** The target of a canonical hostport. */
+export function addressTarget(hostport: string): BindTarget {
+  const { host, port } = splitPort(hostport);
+  return { kind: 'address', host, port: Number(port) };
 }
