@@ -54,7 +54,9 @@ export class Reservations1795824000012 extends Topic {
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
     create index resting_names_host on resting_names (reverse(host_of(name)) collate "C");
-    create index resting_names_deleted on resting_names (deleted_at);
+    -- For the streams of edges, which tell when a rest is over. PostgreSQL would take an index on the column itself for look-ups of
+    -- names too, and read all names that rest.
+    create index resting_names_deleted on resting_names ((deleted_at at time zone 'UTC'));
 
     -- What rests of an address, a host or a wildcard.
     create function resting_of(wanted text) returns table (account_id text, deleted_at timestamptz)

@@ -31,7 +31,10 @@ export interface ChangedEdgePart extends Ref {
 const PREFIXES = `('edgt', 'ipp_', 'ipr_', 'bkdt')`;
 /** Updates of reservations change texts only. */
 const IS_RESERVATION = `left(e.stream_id, 3) in ('ra_', 'rd_') and e.type not like '%\\_updated.v1'`;
-const RESTED = `make_interval(secs => $3::float8 / 1000)`;
+const REST = `make_interval(secs => $3::float8 / 1000)`;
+/** In the words of the index on it. */
+const RESTED = `r.deleted_at at time zone 'UTC' > ($2::timestamptz - ${REST}) at time zone 'UTC'
+  and r.deleted_at at time zone 'UTC' <= ((select now from moment) - ${REST}) at time zone 'UTC'`;
 
 /** All claims of hostports, in all accounts, at an address, at a host, or at the hosts under a wildcard. */
 const CLAIMED_AT = `select c.account_id, substr(c.value, 10) as hostport from claims c where c.value = 'hostport:' || n.name
@@ -83,8 +86,7 @@ const CHANGES = onPrimary({
           where e.account_id = r.account_id and e.stream_id = r.stream_id and e.stream_version = 1
         ) as name from reservations r
       union
-      select r.name from resting_names r
-        where r.deleted_at > $2::timestamptz - ${RESTED} and r.deleted_at <= (select now from moment) - ${RESTED}
+      select r.name from resting_names r where ${RESTED}
       limit ${MAX_CHANGES + 1}),
     concerned as materialized (
       select claimed.* from names n cross join lateral (${CLAIMED_AT}) claimed limit ${MAX_HOSTPORTS + 1}),
