@@ -219,7 +219,7 @@ const BEFORE_LEFT_OUT = {
 
 export class ListedEdges {
   @ApiField({
-    description: `The edges that list the hostport, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
+    description: `The edges that list the hostport and may be served there, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
     listOf: ListedEdge,
   })
   edges!: ListedEdge[];
@@ -230,7 +230,7 @@ export class ListedEdges {
 export class EdgesOfHostport {
   @ApiField({ description: 'The hostport, in canonical form.', example: '1.tcp.example.com:20000' }) hostport!: string;
   @ApiField({
-    description: `Ids of the edges that list it, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
+    description: `Ids of the edges that list it and may be served there, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
     type: 'array',
     items: { type: 'string' },
     example: [`edgtcp_${EXAMPLE_KSUID}`],
