@@ -54,6 +54,9 @@ export class Reservations1795824000012 extends Topic {
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
     create index resting_names_host on resting_names (reverse(host_of(name)) collate "C");
+    -- For the streams of edges, which tell when a rest is over. PostgreSQL would take an index on the column itself for look-ups of
+    -- names too, and read all names that rest.
+    create index resting_names_deleted on resting_names ((deleted_at at time zone 'UTC'));
 
     -- What rests of an address, a host or a wildcard.
     create function resting_of(wanted text) returns table (account_id text, deleted_at timestamptz)
@@ -81,6 +84,17 @@ export class Reservations1795824000012 extends Topic {
       union all
       select a.account_id from reserved_addrs a where with_addrs and a.addr > pattern || ':' and a.addr < pattern || ';'
     $$;
+
+    -- Whether an account has reserved a hostport, or a domain that covers its host. Nobody can reserve another kind of claim.
+    create function has_reserved(account text, claim text) returns boolean language sql stable strict parallel safe as $$
+      select starts_with(claim, 'hostport:') and (
+        exists (select from reserved_addrs a where a.addr = substr(claim, 10) and a.account_id = account)
+        or exists (select from reserved_domains d
+          where d.domain = any(covering_names(host_of(substr(claim, 10)))) and d.account_id = account))
+    $$;
+
+    -- The claims of all hosts under a wildcard are a range of these.
+    create index claims_hostports on claims (reverse(host_of(value)) collate "C") where left(value, 9) = 'hostport:';
 
     create function lock_names(names text[]) returns void language plpgsql as $$
     begin

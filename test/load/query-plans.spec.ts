@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { OidcUsers } from '../../src/api/access/authentication/oidc-users.js';
 import type { Config } from '../../src/api/config/config.js';
+import { EdgeChanges } from '../../src/api/gateway-api/edges/edge-changes.js';
 import type { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
 import { addManyCredentials } from '../support/many-credentials.js';
@@ -62,6 +63,9 @@ async function load(accountId: string, from: number, credentials: number, others
     `insert into tcp_edge_hostports select '${accountId}', ${id('edgtcp')}, 'h' || n || '.example:1', true, now() from ${rows(others)}`,
     `insert into claims select 'key:SHA256:' || n, '${accountId}', 1, true from ${rows(credentials)}`,
     `insert into claims select 'hostport:h' || n || '.example:1', '${accountId}', 1, true from ${rows(others)}`,
+    `insert into reserved_addrs select ${id('ac')}, ${id('ra')}, 1, now(), '', '', 'h' || n || '.addrs.example:1', '' from ${rows(others)}`,
+    `insert into reserved_domains select ${id('ac')}, ${id('rd')}, 1, now(), '', '', 'h' || n || '.domains.example', '' from ${rows(others)}`,
+    `insert into resting_names select 'h' || n || '.rest.example:1', ${id('ac')}, now() from ${rows(others)}`,
     `insert into ip_policies select '${accountId}', ${id('ipp')}, 1, now(), '', '' from ${rows(others)}`,
     `insert into ip_policy_rules select '${accountId}', ${id('ipr')}, 1, now(), '', '', ${id('ipp')}, '192.0.2.0/24', 'allow' from ${rows(others)}`,
     `insert into tunnel_groups select '${accountId}', ${id('bkdtg')}, 1, now(), '', '', '{}' from ${rows(others)}`,
@@ -127,9 +131,25 @@ const READS = [
   `/edge_connection_records?edge_id=edgtcp_${'0'.repeat(27)}`,
 ];
 
-async function readFurther({ service, admin }: Walk, member: TestPrincipal, times: number): Promise<void> {
+let reserved = 0;
+/** What the streams of edges read when an address, a host or a wildcard is reserved where edges of others are few. */
+async function followReservations({ service, admin: { client } }: Walk): Promise<void> {
+  reserved += 1;
+  const name = `plans-${reserved}.example`;
+  await client.post('/edges/tcp', { hostports: [`a.${name}:1`, `b.${name}:1`, `b.${name}:2`] });
+  const changes = new EdgeChanges(service.pool, 3_600_000);
+  const { watermark } = await changes.since(undefined);
+  await client.post('/reserved_addrs', { addr: `a.${name}:1` });
+  for (const domain of [`b.${name}`, `*.${name}`]) await client.post('/reserved_domains', { domain });
+  const { changed } = await changes.since(watermark);
+  expect(changed?.map(({ hostports }) => hostports[0]).sort()).toEqual([`a.${name}:1`, `b.${name}:1`, `b.${name}:2`]);
+}
+
+async function readFurther(walk: Walk, member: TestPrincipal, times: number): Promise<void> {
+  const { service, admin } = walk;
   const users = new OidcUsers(service.pool, undefined as never, admin.accountId);
   for (let n = 0; n < times; n += 1) {
+    await followReservations(walk);
     for (const path of READS) expect([path, (await admin.client.get(path)).status]).toEqual([path, 200]);
     expect((await member.client.get('/api_keys')).status).toBe(200);
     expect((await users.find('nobody@example.test')).user).toBeUndefined();

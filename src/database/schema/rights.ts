@@ -45,6 +45,7 @@ const FUNCTIONS = [
   'covering_names',
   'event_actor',
   'event_leaf_hash',
+  'has_reserved',
   'host_of',
   'keep_partitions',
   'lock_names',
