@@ -40,6 +40,7 @@ export class Reservations1795824000012 extends Topic {
       description text not null,
       metadata text not null,
       domain text collate "C" not null,
+      text text not null,
       region text not null,
       constraint reserved_domains_pk primary key (account_id, id)
     ) with (fillfactor = 80);
