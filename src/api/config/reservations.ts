@@ -33,7 +33,7 @@ export const RESERVATIONS = {
   unreservableHosts: {
     name: 'UNRESERVABLE_HOSTS',
     about:
-      'Hosts that nobody may reserve as a domain, comma-separated: those of gateways and of the service. The hosts of `ADDRESS_POOL` and `PUBLIC_URL` are always among them.',
+      'Hosts that nobody may reserve as a domain, comma-separated, such as those of gateways. The hosts of `ADDRESS_POOL` and `PUBLIC_URL` are always among them.',
     example: 'gateway.example.com,api.example.com',
     fallback: [],
     fallbackText: 'none',
