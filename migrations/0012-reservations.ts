@@ -40,6 +40,7 @@ export class Reservations1795824000012 extends Topic {
       description text not null,
       metadata text not null,
       domain text collate "C" not null,
+      text text not null,
       region text not null,
       constraint reserved_domains_pk primary key (account_id, id)
     ) with (fillfactor = 80);
@@ -96,11 +97,12 @@ export class Reservations1795824000012 extends Topic {
     -- The claims of all hosts under a wildcard are a range of these.
     create index claims_hostports on claims (reverse(host_of(value)) collate "C") where left(value, 9) = 'hostport:';
 
+    -- Names share locks, since an import of many names would else fill the memory that all sessions have for locks.
     create function lock_names(names text[]) returns void language plpgsql as $$
     begin
       -- One after another in one order, so that two appends never wait for each other.
-      perform pg_advisory_xact_lock(hashtextextended('reserved ' || name, 0))
-        from (select distinct name from unnest(names) as name order by name) as sorted;
+      perform pg_advisory_xact_lock(hashtext('reserved names'), place)
+        from (select distinct abs(hashtext(name) % 256) as place from unnest(names) as name order by place) as sorted;
     end $$;
 
     create function refuse_reserved_elsewhere() returns trigger language plpgsql as $$
@@ -122,10 +124,12 @@ export class Reservations1795824000012 extends Topic {
       return null;
     end $$;
     create trigger reserved_addrs_elsewhere after insert on reserved_addrs referencing new table as added
-    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on'
+      or current_setting('tunnel_access.import', true) = 'on')
     execute function refuse_reserved_elsewhere();
     create trigger reserved_domains_elsewhere after insert on reserved_domains referencing new table as added
-    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on'
+      or current_setting('tunnel_access.import', true) = 'on')
     execute function refuse_reserved_elsewhere();
 
     create function rest_deleted() returns trigger language plpgsql as $$
