@@ -75,6 +75,7 @@ const PURE = [
   'api/reservations/reserved-addr.ts',
   'api/reservations/reserved-domain.ts',
   'api/reservations/address-pools.ts',
+  'api/reservations/reservation.ts',
   'api/tunnel-sessions/tunnel-session.ts',
   'api/tcp-edges/edge-modules.ts',
   'api/tcp-edges/hostport.ts',
@@ -163,6 +164,8 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/reservations/address-pools.ts':
     'The pools are a setting, which decides about addresses that nobody has reserved.',
   'api/reservations/free-addresses.ts': 'What may still be reserved takes look-ups over all accounts.',
+  'api/reservations/reservation.ts': 'What a reservation means: pure rules of gateways, edges and lines for sshd.',
+  'api/reservations/reserved-for-sshd.ts': 'Stock sshd needs what is reserved as patterns that it can match.',
   'api/reservations/reserved-names.ts': 'Gateways and edges ask whose a name is, over all accounts.',
   'api/ssh-credentials/credential-restrictions.controller.ts':
     'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',

@@ -137,7 +137,11 @@ describe('a gateway that serves one account', () => {
     const unknown = sends({ id: `sshcr_${'0'.repeat(27)}`, fingerprint: UNKNOWN_FINGERPRINT }, 'nowhere.example.com:1');
     const foreign = sends(theirCredential, 'nowhere.example.com:1');
     for (const [n, send] of foreign.entries()) {
-      const text = (answer: object) => JSON.stringify(answer).replaceAll(theirCredential.id, `sshcr_${'0'.repeat(27)}`);
+      const text = (answer: object) =>
+        JSON.stringify(answer)
+          .replaceAll(theirCredential.id, `sshcr_${'0'.repeat(27)}`)
+          // A snapshot of the database, which other tests' transactions move.
+          .replace(/"reservations":"[^"]*"/, '');
       expect(text(await answerOf(bound, send))).toBe(text(await answerOf(bound, unknown[n] ?? send)));
     }
     expect((await authorize(bound, fingerprint)).body).toMatchObject({ reason: 'unknown_key', account_id: null });

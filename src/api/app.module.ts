@@ -28,6 +28,7 @@ import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
 import { ReservationPolicy } from './reservations/address-pools.js';
 import { ReservationsModule } from './reservations/reservations.module.js';
+import { ReservedForSshd } from './reservations/reserved-for-sshd.js';
 import { ReservedNames } from './reservations/reserved-names.js';
 import { Changes } from './resources/changes.js';
 import { EdgeReferences } from './resources/edge-references.js';
@@ -108,6 +109,7 @@ const sharedBy = (foundation: Foundation): Provider[] => [
   Reads,
   Owners,
   ReservedNames,
+  ReservedForSshd,
   {
     provide: OwnedEntities,
     useFactory: (entities: EntityQueries) => new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]),

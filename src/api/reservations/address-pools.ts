@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
 import { canonicalHost, ParseError, parsePort } from '../../rules/index.js';
+import { covers } from './reservation.js';
 
 /** A range of ports of a host. Nobody binds one that nobody has reserved. */
 export interface AddressPool {
@@ -55,10 +56,6 @@ export abstract class ReservationPolicy {
 export function poolOf(pools: readonly AddressPool[], host: string, port: number): AddressPool | undefined {
   return pools.find((pool) => covers(host, pool.host) && pool.from <= port && port <= pool.to);
 }
-
-/** Whether a host or a wildcard covers a host. */
-export const covers = (pattern: string, host: string): boolean =>
-  pattern === host || (pattern.startsWith('*.') && host.endsWith(pattern.slice(1)));
 
 /** The pools of a region, or all. Throws Problem if there are none. */
 export function poolsOf(pools: readonly AddressPool[], region: string | undefined): readonly AddressPool[] {

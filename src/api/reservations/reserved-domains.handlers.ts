@@ -4,8 +4,9 @@ import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { covers, ReservationPolicy } from './address-pools.js';
+import { ReservationPolicy } from './address-pools.js';
 import { FreeAddresses } from './free-addresses.js';
+import { covers } from './reservation.js';
 import { parseDomain, reservedDomain } from './reserved-domain.js';
 import { DOMAIN_CONSTRAINT, ELSEWHERE_CONSTRAINT } from './reserved-domains.read-model.js';
 import {

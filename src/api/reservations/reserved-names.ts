@@ -3,35 +3,37 @@ import type { Pool } from 'pg';
 import { coalesced, onPrimary, POOL, queryNamed } from '../../database/index.js';
 import type { BindTarget } from '../../rules/index.js';
 import { poolOf, ReservationPolicy } from './address-pools.js';
+import type { Judge, ReservationReason } from './reservation.js';
 
-/** Why a target cannot be bound or served, whatever the rules permit. */
-export type ReservationReason = 'reserved_elsewhere' | 'not_reserved';
-
-/** What is reserved of a target, as the database says. */
-interface Found {
-  /** The account that reserved this very address. */
-  readonly holder: string | null;
-  /** How long ago the newest reservation that covers the target was deleted. */
-  readonly restingMs: number | null;
-  /** Accounts with a domain that covers the target, or with anything that it covers. Two are enough to tell. */
-  readonly accounts: readonly string[];
+/** What is reserved of some targets, as the database said. */
+export interface Reservations {
+  /** By name: equal JSON means equal judgements. */
+  readonly found: readonly Found[];
+  readonly judge: Judge;
 }
 
-const NOTHING: Found = { holder: null, restingMs: null, accounts: [] };
+interface Found {
+  /** `host:port`, a domain or a wildcard. */
+  readonly name: string;
+  /** The account that reserved this very address. */
+  readonly holder: string | null;
+  /** Accounts with a domain that covers the name, or with what a wildcard or a domain covers. Two are enough to tell. */
+  readonly accounts: readonly string[];
+  /** A reservation of it was deleted a short time ago. */
+  readonly isResting: boolean;
+}
 
-/** $1: names of domains, or hostports. A wildcard and a domain cover the addresses at their hosts too. */
+/** $1: names; $2: for how long a deleted one rests, in milliseconds. A domain covers the addresses at its host. */
 const FIND = onPrimary({
   name: 'reserved_names',
   text: `select wanted.name, a.account_id as holder,
-      (select extract(epoch from statement_timestamp() - max(r.deleted_at))::float8 * 1000 from resting_of(wanted.name) r)
-        as "restingMs",
-      array(select distinct r from reserving_accounts(host_of(wanted.name), host_of(wanted.name) = wanted.name) r limit 2) as accounts
+      array(select distinct r from reserving_accounts(host_of(wanted.name), host_of(wanted.name) = wanted.name) r order by r limit 2)
+        as accounts,
+      exists (select from resting_of(wanted.name) r
+        where r.deleted_at > statement_timestamp() - $2::float8 * interval '1 millisecond') as "isResting"
     from unnest($1::text[]) as wanted(name)
     left join lateral (select o.account_id from reserved_addrs o where o.addr = wanted.name limit 1) a on true`,
 });
-
-/** Judges what an account may bind or serve, by the reservations of one moment. */
-export type Judge = (accountId: string, target: BindTarget) => ReservationReason | undefined;
 
 /** Reads who has reserved what. Each question is answered from a read that began after it. */
 @Injectable()
@@ -41,42 +43,68 @@ export class ReservedNames {
     private readonly policy: ReservationPolicy,
   ) {}
 
-  async read(targets: readonly BindTarget[]): Promise<Judge> {
-    const names = [...new Set(targets.flatMap((target) => nameOf(target) ?? []))];
-    const found = new Map(
-      await Promise.all(names.map(async (name) => [name, (await this.find(name)) ?? NOTHING] as const)),
-    );
-    return (accountId, target) => this.judge(accountId, target, found.get(nameOf(target) ?? '') ?? NOTHING);
+  /** The settings that its judgements depend on, as text. */
+  get settings(): string {
+    return JSON.stringify([this.policy.addressPools, this.policy.reservationRestMs]);
   }
 
+  async read(targets: readonly BindTarget[]): Promise<Reservations> {
+    const names = [...new Set(targets.flatMap(namesOf))];
+    const found = (await Promise.all(names.map((name) => this.find(name)))).flatMap((one) => one ?? []);
+    const byName = new Map(found.map((one) => [one.name, one]));
+    return { found, judge: (accountId, target) => this.judge(accountId, target, byName) };
+  }
+
+  /** The first reason, of the address or of an alias. */
   private judge(
     accountId: string,
     target: BindTarget,
-    { holder, restingMs, accounts }: Found,
+    found: ReadonlyMap<string, Found>,
   ): ReservationReason | undefined {
-    if (target.kind === 'label' || holder === accountId) return undefined;
-    if (holder !== null) return 'reserved_elsewhere';
-    if (target.kind === 'address' && this.isInPool(target)) return 'not_reserved';
-    if (accounts.some((one) => one !== accountId)) return 'reserved_elsewhere';
-    const isResting = restingMs !== null && restingMs < this.policy.reservationRestMs;
+    for (const one of partsOf(target)) {
+      const reserved = found.get(nameOf(one));
+      const reason = reserved && this.reasonFor(accountId, one, reserved);
+      if (reason !== undefined) return reason;
+    }
+    return undefined;
+  }
+
+  private reasonFor(
+    accountId: string,
+    one: Named,
+    { holder, accounts, isResting }: Found,
+  ): ReservationReason | undefined {
+    if (holder !== null) return holder === accountId ? undefined : 'reserved_elsewhere';
+    if (one.port !== undefined && this.isInPool(one.host, one.port)) return 'not_reserved';
+    if (accounts.some((other) => other !== accountId)) return 'reserved_elsewhere';
     return isResting && accounts.length === 0 ? 'not_reserved' : undefined;
   }
 
   /** Port 0 can become any port of the host. */
-  private isInPool({ host, port }: { readonly host: string; readonly port: number }): boolean {
+  private isInPool(host: string, port: number): boolean {
     const { addressPools } = this.policy;
     if (port !== 0) return poolOf(addressPools, host, port) !== undefined;
     return addressPools.some(({ from }) => poolOf(addressPools, host, from) !== undefined);
   }
 
   private readonly find = coalesced<Found>(async (names) => {
-    const { rows } = await queryNamed<Found & { name: string }>(this.pool, FIND, [names]);
-    return new Map(rows.map(({ name, ...found }) => [name, found]));
+    const { rows } = await queryNamed<Found & object>(this.pool, FIND, [names, this.policy.reservationRestMs]);
+    return new Map(rows.map((row) => [row.name, row]));
   });
 }
 
-/** Undefined for a label, which nobody can reserve. */
-function nameOf(target: BindTarget): string | undefined {
-  if (target.kind === 'label') return undefined;
-  return target.kind === 'domain' ? target.name : `${target.host}:${target.port}`;
+/** A domain, or an address if it has a port. */
+interface Named {
+  readonly host: string;
+  readonly port?: number;
 }
+
+const nameOf = ({ host, port }: Named): string => (port === undefined ? host : `${host}:${port}`);
+
+/** What of a target can be reserved: nothing of a label. */
+function partsOf(target: BindTarget): readonly Named[] {
+  if (target.kind === 'label') return [];
+  return target.kind === 'domain' ? [{ host: target.name }] : [target, ...(target.aliases ?? [])];
+}
+
+const namesOf = (target: BindTarget): readonly string[] => partsOf(target).map(nameOf);

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { Problem } from '../../kernel/problem.js';
-import { canonicalHost, ParseError, parseBindTarget } from '../../rules/index.js';
+import { canonicalHost, MAX_ALIASES, ParseError, parseBindTarget } from '../../rules/index.js';
 import type { OwnedHost } from '../gateway-settings.js';
 import { aliasesOf } from '../owned-hosts.js';
 import type { Ports } from '../ports.js';
@@ -37,8 +37,6 @@ export class BindRefused extends Error {
 
 /** The length of the longest rule that the service stores. */
 const MAX_ADDRESS_LENGTH = 512;
-/** In one question. */
-const MAX_ALIASES = 100;
 
 export interface BindQuestion {
   readonly target: TargetBody;

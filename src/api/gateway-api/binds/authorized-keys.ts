@@ -1,4 +1,6 @@
 import { type BindRule, parseBindRule } from '../../../rules/index.js';
+import type { ListenPattern, Narrowing } from '../../reservations/reservation.js';
+import { covers } from '../../reservations/reservation.js';
 
 /**
  * The lines that stock sshd gets for a key. sshd's options can express less than our rules, so the lines are sometimes
@@ -44,17 +46,18 @@ type Credentials = readonly [AuthorizedCredential, ...AuthorizedCredential[]];
  * time, so each source restriction has a line, and a last line is for all other clients. A line has the union of its
  * credentials' permissions, oldest first: those with its restriction, and those without any.
  */
-export function authorizedKeys(credentials: Credentials): string {
+export function authorizedKeys(credentials: Credentials, narrowing: Narrowing): string {
   const key = keyOf(credentials);
   const unrestricted = credentials.filter(({ sources }) => sources === null);
   const restrictions = new Set(credentials.flatMap(({ sources }) => sources ?? []));
   let remaining = MAX_PERMIT_LISTENS;
   const lineOf = (from: string | null, admitted: readonly AuthorizedCredential[]): string => {
-    const rules = admitted.some(permitsEverything) ? [] : firstRulesOf(admitted, remaining);
+    const permitsAll = narrowing.isAllFree && admitted.some(permitsEverything);
+    const rules = permitsAll ? [] : firstRulesOf(admitted, remaining, narrowing);
     // Without a line of their own, clients from these networks get the last line.
-    if (admitted.length === 0 || (remaining === 0 && !admitted.some(permitsEverything))) return '';
+    if (admitted.length === 0 || (remaining === 0 && !permitsAll)) return '';
     remaining -= rules.length;
-    return `${optionsOf(from, admitted, rules)} ${key}\n`;
+    return `${optionsOf(from, admitted, rules, permitsAll)} ${key}\n`;
   };
   const lastLine = lineOf(null, unrestricted);
   const lines = [...restrictions].map((from) => {
@@ -84,6 +87,7 @@ function optionsOf(
   from: string | null,
   admitted: readonly AuthorizedCredential[],
   rules: readonly (readonly string[])[],
+  permitsAll: boolean,
 ): string {
   const options = ['restrict'];
   if (from !== null) options.push(`from="${checked(from, NETWORKS)}"`);
@@ -92,7 +96,7 @@ function optionsOf(
   if (expiry !== undefined) options.push(`expiry-time="${checked(expiry, TIME)}Z"`);
   const listens = [...new Set(rules.flat())];
   // Without any permitlisten, sshd would permit every port forwarding.
-  if (listens.length > 0 || admitted.some(permitsEverything)) options.push('port-forwarding');
+  if (listens.length > 0 || permitsAll) options.push('port-forwarding');
   return [...options, ...listens.map((listen) => `permitlisten="${listen}"`)].join(',');
 }
 
@@ -100,34 +104,65 @@ const permitsEverything = ({ acl }: AuthorizedCredential): boolean =>
   acl.length === 0 || acl.some((rule) => EVERYTHING.has(rule));
 
 /** The permitlistens of the first `max` rules. */
-function firstRulesOf(credentials: readonly AuthorizedCredential[], max: number): readonly (readonly string[])[] {
+function firstRulesOf(
+  credentials: readonly AuthorizedCredential[],
+  max: number,
+  narrowing: Narrowing,
+): readonly (readonly string[])[] {
   const rules: (readonly string[])[] = [];
   for (const { acl } of credentials) {
     if (rules.length >= max) break;
-    rules.push(...listensOf(acl));
+    // Only a credential that permits everything has no rule: its line is for what the account has reserved.
+    const parsed = acl.length === 0 ? [EVERY_RULE] : rulesOf(acl);
+    rules.push(...parsed.map((rule) => permitListens(rule, narrowing)));
   }
   return rules.slice(0, max);
 }
 
+const EVERY_RULE: BindRule = { kind: 'everything' };
+
 /** Keyed by the list in CompiledAcls: an entry is kept as long as that list. */
-const cachedListens = new WeakMap<readonly string[], readonly (readonly string[])[]>();
+const cachedRules = new WeakMap<readonly string[], readonly BindRule[]>();
 
-function listensOf(acl: readonly string[]): readonly (readonly string[])[] {
-  const cached = cachedListens.get(acl);
+function rulesOf(acl: readonly string[]): readonly BindRule[] {
+  const cached = cachedRules.get(acl);
   if (cached !== undefined) return cached;
-  const listens = acl.map(parseBindRule).map(permitListens);
-  cachedListens.set(acl, listens);
-  return listens;
+  const rules = acl.map(parseBindRule);
+  cachedRules.set(acl, rules);
+  return rules;
 }
 
-/** Empty for a label, which sshd does not support. */
-function permitListens(rule: BindRule): readonly string[] {
-  if (rule.kind !== 'domain') return [];
-  // `host:*` permits any port that a request names. sshd would also permit a random port (0), which this rule does not.
-  if (rule.port === '*') return [];
-  const host = rule.pattern === 'suffix' ? `*.${rule.host}` : rule.host;
-  return [checked(`${host}:${rule.port ?? '*'}`, PERMIT_LISTEN)];
+/** The hosts and wildcards of the rules, for a look-up of what is reserved under them. */
+export const hostsOf = (credentials: readonly Pick<AuthorizedCredential, 'acl'>[]): readonly string[] => [
+  ...new Set(credentials.flatMap(({ acl }) => rulesOf(acl).flatMap((rule) => patternOf(rule)?.host ?? []))),
+];
+
+function patternOf(rule: BindRule): ListenPattern | undefined {
+  if (rule.kind !== 'domain') return undefined;
+  const port = typeof rule.port === 'number' ? rule.port : null;
+  return { host: rule.pattern === 'suffix' ? `*.${rule.host}` : rule.host, port };
 }
+
+/**
+ * Empty for a label, which sshd does not support. Where something is reserved for others, a rule permits only what the
+ * account has reserved.
+ */
+function permitListens(rule: BindRule, narrowing: Narrowing): readonly string[] {
+  const pattern = patternOf(rule);
+  if (pattern === undefined) return rule.kind === 'everything' ? narrowing.own.map(permitListen) : [];
+  if (!narrowing.isFree(pattern)) return ownUnder(pattern, narrowing).map(permitListen);
+  // `host:*` permits any port that a request names. sshd would also permit a random port (0), which this rule does not.
+  return rule.kind === 'domain' && rule.port === '*' ? [] : [permitListen(pattern)];
+}
+
+/** What the account has reserved of what a pattern covers. */
+const ownUnder = ({ host, port }: ListenPattern, { own }: Narrowing): readonly ListenPattern[] =>
+  own.flatMap((reserved) => {
+    if (!covers(host, reserved.host) || (port !== null && reserved.port !== null && port !== reserved.port)) return [];
+    return [{ host: reserved.host, port: reserved.port ?? port }];
+  });
+
+const permitListen = ({ host, port }: ListenPattern): string => checked(`${host}:${port ?? '*'}`, PERMIT_LISTEN);
 
 /** The last check before sshd reads the line as root: a quote, blank or line end in a value could grant anything. */
 function checked(text: string, form: RegExp): string {
