@@ -14,6 +14,7 @@ export {
 } from './bind-rules/acl.js';
 export { type BindRule, MAX_RULE_BYTES, parseBindRule } from './bind-rules/bind-rule.js';
 export { type BindTarget, MAX_ALIASES, parseBindTarget, parseTargetText } from './bind-rules/bind-target.js';
+export { OverlappingNames } from './bind-rules/overlapping-names.js';
 export { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './bind-rules/source-networks.js';
 
 // Host names and ports
