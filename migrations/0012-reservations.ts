@@ -54,6 +54,7 @@ export class Reservations1795824000012 extends Topic {
       deleted_at timestamptz not null,
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
+    create index resting_names_age on resting_names (deleted_at);
     create index resting_names_host on resting_names (reverse(host_of(name)) collate "C");
     -- For the streams of edges, which tell when a rest is over. PostgreSQL would take an index on the column itself for look-ups of
     -- names too, and read all names that rest.
@@ -138,6 +139,8 @@ export class Reservations1795824000012 extends Topic {
       select coalesce(to_jsonb(r) ->> 'addr', to_jsonb(r) ->> 'domain') as name, r.account_id, clock_timestamp() from removed r
       order by name
       on conflict (name) do update set account_id = excluded.account_id, deleted_at = excluded.deleted_at;
+      -- A rest takes a week at most.
+      delete from resting_names r where r.deleted_at < clock_timestamp() - interval '8 days';
       return null;
     end $$;
     create trigger reserved_addrs_rest after delete on reserved_addrs referencing old table as removed

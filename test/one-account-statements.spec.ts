@@ -29,12 +29,15 @@ const WITHOUT_ACCOUNT = {
   ],
   'by an address or a domain: whose it is, and whether it is free': [
     'free_addrs',
+    'hosts_reserved_elsewhere',
+    'is_all_free',
     'name_rests_until',
     'reserved_names',
   ],
   'for the streams of all gateways, and for all who follow a log': [
     'credential_changes',
     'edge_changes',
+    'reservations_since',
     'session_changes',
     'log_sizes_of_accounts',
   ],

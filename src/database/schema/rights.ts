@@ -17,7 +17,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   tunnel_groups: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   reserved_addrs: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   reserved_domains: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
-  resting_names: ['SELECT', 'INSERT', 'UPDATE'],
+  resting_names: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   tcp_edges: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   tcp_edge_hostports: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
