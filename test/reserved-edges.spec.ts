@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
+import { eventually } from './support/eventually.js';
 import { provenOf } from './support/found.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { runCli } from './support/process.js';
@@ -10,7 +11,7 @@ import { type Service, startCopy, startService } from './support/service.js';
 
 const ALL = 'token-of-a-gateway-for-all';
 const THEIRS = 'token-of-a-gateway-for-one';
-const REST_MS = 800;
+const REST_MS = 1_500;
 const POOL = { host: '1.tcp.example.com', from: 20_000, to: 20_099, region: '' };
 
 let first: Service;
@@ -245,16 +246,18 @@ describe('GET /ssh_gateway/edges/changes', () => {
 
   const told = (by: TestPrincipal, hostports: readonly string[]) => ({ account_id: by.accountId, ids: [], hostports });
 
-  /** What a stream tells of these hosts within a second, one message for each account. */
-  async function toldBy(stream: EventStream, act: () => Promise<unknown>, accounts: number, about = '') {
-    // The changes before are told of.
-    await sleep(100);
+  /** Makes an edge of which the stream has told, so that what it tells next is about something else. */
+  async function toldEdgeAt(stream: EventStream, hostports: readonly string[], by: TestPrincipal): Promise<void> {
+    const id = await edgeAt(hostports, by);
+    await eventually(() => expect(stream.messages.flatMap(({ data }) => data.ids ?? [])).toContain(id));
+  }
+
+  /** What a stream tells of next within a second, one message for each account. */
+  async function toldBy(stream: EventStream, act: () => Promise<unknown>, accounts: number) {
     stream.messages.length = 0;
     await act();
-    const heard = () => stream.messages.filter(({ data }) => JSON.stringify(data.hostports).includes(about));
-    for (const end = Date.now() + 1_000; heard().length < accounts && Date.now() < end; ) await sleep(5);
-    await sleep(50);
-    return heard()
+    for (const end = Date.now() + 1_000; stream.messages.length < accounts && Date.now() < end; ) await sleep(5);
+    return stream.messages
       .map(({ data }) => ({ ...data, hostports: data.hostports.toSorted() }))
       .sort((a) => (a.account_id === ours.accountId ? -1 : 1));
   }
@@ -264,8 +267,8 @@ describe('GET /ssh_gateway/edges/changes', () => {
     const [a, b] = [`a.${name}:1`, `b.${name}:2`];
     const [parent, similar] = [`${name}:1`, `a-${name}:1`];
     await reserveDomain(`*.${name}`);
-    await edgeAt([a, b, parent, similar], ours);
     const stream = await open(ALL);
+    await toldEdgeAt(stream, [a, b, parent, similar], ours);
     let id = '';
     const make = async () => {
       id = await reserveAddr(a);
@@ -276,9 +279,13 @@ describe('GET /ssh_gateway/edges/changes', () => {
     expect(await toldBy(stream, () => ours.client.delete(path), 1)).toEqual([told(ours, [a])]);
     const host = `c.${fresh()}`;
     const [shared, under] = [`${host}:3`, `x.${host}:3`];
-    await edgeAt([shared, under], theirs);
-    const domain = await reserveDomain(host);
-    await edgeAt([shared], ours);
+    await toldEdgeAt(stream, [shared, under], theirs);
+    let domain = '';
+    const take = async () => {
+      domain = await reserveDomain(host);
+    };
+    expect(await toldBy(stream, take, 1)).toEqual([told(theirs, [shared])]);
+    await toldEdgeAt(stream, [shared], ours);
     const gone = () => ours.client.delete(`/reserved_domains/${domain}`);
     expect(await toldBy(stream, gone, 2)).toEqual([told(ours, [shared]), told(theirs, [shared])]);
     expect(await toldBy(stream, () => reserveDomain(`*.${host}`), 1)).toEqual([told(theirs, [under])]);
@@ -287,9 +294,9 @@ describe('GET /ssh_gateway/edges/changes', () => {
 
   it('tells a gateway for one account of that account alone', async () => {
     const [hostport, foreign] = [`${fresh()}:1`, `${fresh()}:1`];
-    await edgeAt([hostport], theirs);
-    await edgeAt([foreign], ours);
     const stream = await open(THEIRS);
+    await edgeAt([foreign], ours);
+    await toldEdgeAt(stream, [hostport], theirs);
     const reserve = async () => {
       await reserveAddr(foreign);
       await reserveAddr(hostport);
@@ -301,13 +308,19 @@ describe('GET /ssh_gateway/edges/changes', () => {
   it('tells of a hostport again when its deleted reservation has rested', async () => {
     const hostport = `${fresh()}:1`;
     const edge = await edgeAt([hostport], theirs);
-    const id = await reserveAddr(hostport);
     const stream = await open(ALL, hasty);
-    const gone = () => ours.client.delete(`/reserved_addrs/${id}`);
-    expect(await toldBy(stream, gone, 1, hostport)).toEqual([told(theirs, [hostport])]);
+    const heard = () => stream.messages.filter(({ data }) => data.hostports?.includes(hostport));
     const at = new ApiClient(hasty.app.url, ALL);
+    const id = await reserveAddr(hostport);
+    await eventually(() => expect(heard().at(-1)?.data).toEqual(told(theirs, [hostport])));
+    stream.messages.length = 0;
+    await ours.client.delete(`/reserved_addrs/${id}`);
+    const deletedAt = Date.now();
+    await eventually(() => expect(heard()).toHaveLength(1));
     expect(await servedAt(hostport, at)).toEqual([]);
-    expect(await toldBy(stream, async () => undefined, 1, hostport)).toEqual([told(theirs, [hostport])]);
+    await eventually(() => expect(heard()).toHaveLength(2));
+    expect(Date.now() - deletedAt).toBeLessThan(REST_MS + 1_000);
+    expect(heard().map(({ data }) => data)).toEqual([told(theirs, [hostport]), told(theirs, [hostport])]);
     expect(await servedAt(hostport, at)).toEqual([edge]);
     stream.close();
   });
