@@ -54,6 +54,8 @@ export class Reservations1795824000012 extends Topic {
       deleted_at timestamptz not null,
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
+    -- For an export, account by account.
+    create index resting_names_account on resting_names (account_id, name);
     create index resting_names_host on resting_names (reverse(host_of(name)) collate "C");
 
     -- What rests of an address, a host or a wildcard.
