@@ -54,9 +54,10 @@ export class Reservations1795824000012 extends Topic {
       deleted_at timestamptz not null,
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
-    create index resting_names_age on resting_names (deleted_at);
+    -- For an export, account by account.
+    create index resting_names_account on resting_names (account_id, name);
     create index resting_names_host on resting_names (reverse(host_of(name)) collate "C");
-    -- For the streams of edges, which tell when a rest is over. PostgreSQL would take an index on the column itself for look-ups of
+    -- For the streams of edges, which tell when a rest is over, for lines of sshd, and for what is too old to count. PostgreSQL would take an index on the column itself for look-ups of
     -- names too, and read all names that rest.
     create index resting_names_deleted on resting_names ((deleted_at at time zone 'UTC'));
 
@@ -140,7 +141,7 @@ export class Reservations1795824000012 extends Topic {
       order by name
       on conflict (name) do update set account_id = excluded.account_id, deleted_at = excluded.deleted_at;
       -- A rest takes a week at most.
-      delete from resting_names r where r.deleted_at < clock_timestamp() - interval '8 days';
+      delete from resting_names r where r.deleted_at at time zone 'UTC' < (clock_timestamp() - interval '8 days') at time zone 'UTC';
       return null;
     end $$;
     create trigger reserved_addrs_rest after delete on reserved_addrs referencing old table as removed

@@ -70,7 +70,7 @@ describe('an import', () => {
     for (const body of [{ domain: 'y.shop.example.com' }, { domain: 'B\u00dcRO.example.org' }]) {
       expect((await theirs.client.post('/reserved_domains', body)).status).toBe(409);
     }
-    // The rest of a name does not leave the deployment.
+    // No event says what rests.
     expect((await theirs.client.post('/reserved_addrs', { addr: 'gone.example.com:22' })).status).toBe(201);
   });
 
