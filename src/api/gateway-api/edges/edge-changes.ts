@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { onPrimary, type Ref } from '../../../database/index.js';
 import { ChangeStreams, STREAM_LIMITS, type StreamEvent } from '../revocations/change-streams.js';
 import type { ChangeWatch } from '../revocations/change-watch.js';
+import { OF_RESERVATIONS } from '../revocations/credential-changes.js';
 import {
   BEGAN_LATER,
   changesSince,
@@ -29,8 +30,6 @@ export interface ChangedEdgePart extends Ref {
 }
 
 const PREFIXES = `('edgt', 'ipp_', 'ipr_', 'bkdt')`;
-/** Updates of reservations change texts only. */
-const IS_RESERVATION = `left(e.stream_id, 3) in ('ra_', 'rd_') and e.type not like '%\\_updated.v1'`;
 const REST = `make_interval(secs => $3::float8 / 1000)`;
 /** In the words of the index on it. */
 const RESTED = `r.deleted_at at time zone 'UTC' > ($2::timestamptz - ${REST}) at time zone 'UTC'
@@ -76,9 +75,9 @@ const CHANGES = onPrimary({
         ) as hostports
       from changed c where c.id is not null),
     reservations as materialized (
-      select e.account_id, e.stream_id from events e where ${BEGAN_LATER} and ${IS_RESERVATION}
+      select e.account_id, e.stream_id from events e where ${BEGAN_LATER} and ${OF_RESERVATIONS}
       union all
-      select e.account_id, e.stream_id from events e where ${WAS_IN_PROGRESS} and ${IS_RESERVATION}
+      select e.account_id, e.stream_id from events e where ${WAS_IN_PROGRESS} and ${OF_RESERVATIONS}
       limit ${MAX_CHANGES + 1}),
     names as materialized (
       select (

@@ -9,7 +9,7 @@ import { BEGAN_LATER, changesSince, type NewChanges, WAS_IN_PROGRESS, type Water
 const MAX_CHANGES = 10_000;
 const MAX_CHANGES_IN_EVENT = 1_000;
 
-/** The events that can change who may bind an address or a domain. The prefixes match the index. */
+/** The events that can change who may bind or serve an address or a domain: updates change texts only. The prefixes match the index. */
 export const OF_RESERVATIONS = `left(stream_id, 3) in ('ra_', 'rd_') and type not like '%\\_updated.v1'`;
 
 /**
