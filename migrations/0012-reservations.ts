@@ -13,9 +13,11 @@ export class Reservations1795824000012 extends Topic {
     create function registrable_name(host text) returns text language sql immutable strict parallel safe
     as $$ select substring(host from '[^.]*[.]?[^.]*$') $$;
 
-    -- A host, and the wildcards that cover it.
+    -- A host, and the wildcards that can be reserved and cover it: those with 2 to 9 labels after the star.
     create function covering_names(host text) returns text[] language sql immutable strict parallel safe as $$
-      select array[host] || array(select '*' || substr(host, n) from generate_series(2, length(host)) n where substr(host, n, 1) = '.')
+      select host || array(
+        select '*.' || array_to_string(labels[n:], '.')
+        from string_to_array(host, '.') labels, generate_series(greatest(2, cardinality(labels) - 8), cardinality(labels) - 1) n)
     $$;
 
     create table reserved_addrs (

@@ -96,12 +96,17 @@ describe('a reserved domain', () => {
     const [name, wild] = [newName(), newName()];
     await reserve(a, { domain: name });
     await reserve(a, { domain: `*.${wild}` });
+    const [deepest, deep] = [`${'l.'.repeat(6)}${newName()}`, `${'l.'.repeat(100)}${newName()}`];
+    await reserve(a, { domain: `*.${deepest}` });
+    await reserve(a, { domain: deep });
     for (const target of [
       { domain: name },
       { address: `${name}:443` },
       { domain: `x.y.${wild}` },
       { address: `x.${wild}:1` },
       { domain: `*.x.${wild}` },
+      { address: `${'x.'.repeat(90)}${deepest}:1` },
+      { address: `${deep}:1` },
     ]) {
       expect(await reasons(target)).toEqual(FOR_A);
     }

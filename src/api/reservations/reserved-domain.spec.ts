@@ -7,6 +7,7 @@ describe('a domain', () => {
     ['App.EXAMPLE.com.', 'app.example.com'],
     ['B\u00fcro.example.com', 'xn--bro-hoa.example.com'],
     ['*.Example.com', '*.example.com'],
+    [`*.${'a.'.repeat(7)}example.com`, `*.${'a.'.repeat(7)}example.com`],
   ])('%s is kept as sent, and compared as %s', (text, domain) => {
     expect(parseDomain(text)).toEqual({ text, domain });
   });
@@ -16,6 +17,7 @@ describe('a domain', () => {
     ['', /^domain is missing/],
     ['example', /two labels or more/],
     ['*.com', /two labels or more/],
+    [`*.${'a.'.repeat(8)}example.com`, /a wildcard has 10 labels after the star; the maximum is 9\.$/],
     ['*', /the host holds '\*'/],
     ['a.*.example.com', /the host holds '\*'/],
     ['*.*.example.com', /the host holds '\*'/],

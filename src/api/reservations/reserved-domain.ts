@@ -37,10 +37,16 @@ export function parseDomain(text: string | undefined): Pick<ReservedDomain, 'dom
   }
 }
 
+/** So few wildcards can cover a name that the deepest name costs no more to look up (migrations/0012-reservations.ts). */
+const MAX_LABELS_OF_WILDCARD = 9;
+
 /** Two labels or more: what overlaps must share them (migrations/0012-reservations.ts), and one label is a whole zone. */
 function canonicalDomain(text: string): string {
   const isWildcard = text.startsWith('*.');
   const name = canonicalName(isWildcard ? text.slice(2) : text);
-  if (!name.includes('.')) throw new ParseError('it needs two labels or more, as in app.example.com');
-  return isWildcard ? `*.${name}` : name;
+  const labels = name.split('.').length;
+  if (labels < 2) throw new ParseError('it needs two labels or more, as in app.example.com');
+  if (!isWildcard) return name;
+  if (labels <= MAX_LABELS_OF_WILDCARD) return `*.${name}`;
+  throw new ParseError(`a wildcard has ${labels} labels after the star; the maximum is ${MAX_LABELS_OF_WILDCARD}`);
 }
