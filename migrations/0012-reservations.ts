@@ -143,7 +143,7 @@ export class Reservations1795824000012 extends Topic {
       order by name
       on conflict (name) do update set account_id = excluded.account_id, deleted_at = excluded.deleted_at;
       -- A rest takes a week at most.
-      delete from resting_names r where r.deleted_at at time zone 'UTC' < (clock_timestamp() - interval '8 days') at time zone 'UTC';
+      delete from resting_names r where r.deleted_at at time zone 'UTC' < (statement_timestamp() - interval '8 days') at time zone 'UTC';
       return null;
     end $$;
     create trigger reserved_addrs_rest after delete on reserved_addrs referencing old table as removed
