@@ -116,15 +116,17 @@ async function until(isSo: () => boolean): Promise<void> {
 
 /** Follows the service and reads these lines. */
 async function startReaper(lines: readonly LogRecord[]): Promise<void> {
+  // Its own, since the next test has others.
+  const [further, printed, { signal }] = [log, output, stop];
   async function* read(): AsyncGenerator<LogRecord> {
     yield* lines;
-    while (!stop.signal.aborted) {
-      yield* log.splice(0);
+    while (!signal.aborted) {
+      yield* further.splice(0);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
-  const reaper = new Reaper(new GatewayService(() => readCurlConfig(config())), (line) => output.push(line));
-  void reaper.run(read(), stop.signal);
+  const reaper = new Reaper(new GatewayService(() => readCurlConfig(config())), (line) => printed.push(line));
+  void reaper.run(read(), signal);
   await until(() => output.some((line) => line.startsWith('following changes')));
 }
 
