@@ -278,6 +278,10 @@ async function measure(folder, running) {
         GATEWAY_MAX_BINDS: '0',
         GATEWAY_MAX_CONNECTIONS_PER_SECOND: '0',
         GATEWAY_MAX_REQUESTS_PER_SECOND: '0',
+        GATEWAY_MAX_ACCOUNT_CONNECTIONS: '0',
+        GATEWAY_MAX_ACCOUNT_BINDS: '0',
+        GATEWAY_EDGE_PORTS: `${own},${manyPort}`,
+        GATEWAY_BIND_PORTS: '1024',
       },
     ),
   );

@@ -40,6 +40,7 @@ export class Reservations1795824000012 extends Topic {
       description text not null,
       metadata text not null,
       domain text collate "C" not null,
+      text text not null,
       region text not null,
       constraint reserved_domains_pk primary key (account_id, id)
     ) with (fillfactor = 80);
@@ -53,7 +54,12 @@ export class Reservations1795824000012 extends Topic {
       deleted_at timestamptz not null,
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
+    -- For an export, account by account.
+    create index resting_names_account on resting_names (account_id, name);
     create index resting_names_host on resting_names (reverse(host_of(name)) collate "C");
+    -- For the streams of edges, which tell when a rest is over, for lines of sshd, and for what is too old to count. PostgreSQL would take an index on the column itself for look-ups of
+    -- names too, and read all names that rest.
+    create index resting_names_deleted on resting_names ((deleted_at at time zone 'UTC'));
 
     -- What rests of an address, a host or a wildcard.
     create function resting_of(wanted text) returns table (account_id text, deleted_at timestamptz)
@@ -82,11 +88,23 @@ export class Reservations1795824000012 extends Topic {
       select a.account_id from reserved_addrs a where with_addrs and a.addr > pattern || ':' and a.addr < pattern || ';'
     $$;
 
+    -- Whether an account has reserved a hostport, or a domain that covers its host. Nobody can reserve another kind of claim.
+    create function has_reserved(account text, claim text) returns boolean language sql stable strict parallel safe as $$
+      select starts_with(claim, 'hostport:') and (
+        exists (select from reserved_addrs a where a.addr = substr(claim, 10) and a.account_id = account)
+        or exists (select from reserved_domains d
+          where d.domain = any(covering_names(host_of(substr(claim, 10)))) and d.account_id = account))
+    $$;
+
+    -- The claims of all hosts under a wildcard are a range of these.
+    create index claims_hostports on claims (reverse(host_of(value)) collate "C") where left(value, 9) = 'hostport:';
+
+    -- Names share locks, since an import of many names would else fill the memory that all sessions have for locks.
     create function lock_names(names text[]) returns void language plpgsql as $$
     begin
       -- One after another in one order, so that two appends never wait for each other.
-      perform pg_advisory_xact_lock(hashtextextended('reserved ' || name, 0))
-        from (select distinct name from unnest(names) as name order by name) as sorted;
+      perform pg_advisory_xact_lock(hashtext('reserved names'), place)
+        from (select distinct abs(hashtext(name) % 256) as place from unnest(names) as name order by place) as sorted;
     end $$;
 
     create function refuse_reserved_elsewhere() returns trigger language plpgsql as $$
@@ -108,10 +126,12 @@ export class Reservations1795824000012 extends Topic {
       return null;
     end $$;
     create trigger reserved_addrs_elsewhere after insert on reserved_addrs referencing new table as added
-    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on'
+      or current_setting('tunnel_access.import', true) = 'on')
     execute function refuse_reserved_elsewhere();
     create trigger reserved_domains_elsewhere after insert on reserved_domains referencing new table as added
-    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
+    for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on'
+      or current_setting('tunnel_access.import', true) = 'on')
     execute function refuse_reserved_elsewhere();
 
     create function rest_deleted() returns trigger language plpgsql as $$
@@ -120,6 +140,8 @@ export class Reservations1795824000012 extends Topic {
       select coalesce(to_jsonb(r) ->> 'addr', to_jsonb(r) ->> 'domain') as name, r.account_id, clock_timestamp() from removed r
       order by name
       on conflict (name) do update set account_id = excluded.account_id, deleted_at = excluded.deleted_at;
+      -- A rest takes a week at most.
+      delete from resting_names r where r.deleted_at at time zone 'UTC' < (clock_timestamp() - interval '8 days') at time zone 'UTC';
       return null;
     end $$;
     create trigger reserved_addrs_rest after delete on reserved_addrs referencing old table as removed

@@ -67,8 +67,9 @@ const decisionsOf = async ({ client }: TestPrincipal, query = '') => {
 const answerOf = async (client: ApiClient | undefined, send: (client: ApiClient) => ReturnType<ApiClient['get']>) => {
   const { status, body } = await send(of(client));
   const { details: _, ...rest } = typeof body === 'string' ? { text: body } : body;
-  // The last use is written down a little later.
-  return { status, rest: JSON.parse(JSON.stringify(rest, (name, value) => (name === 'last_used_at' ? null : value))) };
+  // The last use is written down a little later, and the snapshot of the database moves with each transaction.
+  const moving = ['last_used_at', 'reservations'];
+  return { status, rest: JSON.parse(JSON.stringify(rest, (name, value) => (moving.includes(name) ? null : value))) };
 };
 
 describe('the name of a gateway', () => {
@@ -137,11 +138,7 @@ describe('a gateway that serves one account', () => {
     const unknown = sends({ id: `sshcr_${'0'.repeat(27)}`, fingerprint: UNKNOWN_FINGERPRINT }, 'nowhere.example.com:1');
     const foreign = sends(theirCredential, 'nowhere.example.com:1');
     for (const [n, send] of foreign.entries()) {
-      const text = (answer: object) =>
-        JSON.stringify(answer)
-          .replaceAll(theirCredential.id, `sshcr_${'0'.repeat(27)}`)
-          // A snapshot of the database, which other tests' transactions move.
-          .replace(/"reservations":"[^"]*"/, '');
+      const text = (answer: object) => JSON.stringify(answer).replaceAll(theirCredential.id, `sshcr_${'0'.repeat(27)}`);
       expect(text(await answerOf(bound, send))).toBe(text(await answerOf(bound, unknown[n] ?? send)));
     }
     expect((await authorize(bound, fingerprint)).body).toMatchObject({ reason: 'unknown_key', account_id: null });

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { READ_MODELS } from '../src/api/read-models.js';
 import type { Answer, ApiClient } from './support/api-client.js';
+import { provenOf } from './support/found.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
+import { expectRowsToBeTheFoldOfTheLog } from './support/replay.js';
 import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
 
 const POOLS = [
@@ -124,6 +127,19 @@ describe('a pool', () => {
     expect((await reserve('reserved_addrs', again)).region).toBe('us');
   });
 
+  it('without a region serves every region, and the address keeps the one that was asked for', async () => {
+    const nameless = await startService({ ...GATEWAY, addressPools: POOLS.map((pool) => ({ ...pool, region: '' })) });
+    try {
+      for (const region of ['us', '']) {
+        expect((await reserve('reserved_addrs', { region }, nameless.admin)).region).toBe(region);
+      }
+      const addr = '1.tcp.example.com:20000';
+      expect((await reserve('reserved_addrs', { addr, region: 'ap' }, nameless.admin)).region).toBe('ap');
+    } finally {
+      await nameless.stop();
+    }
+  });
+
   it('gives a deleted address again after its rest', async () => {
     const hasty = await startService({ ...SETTINGS, reservationRestMs: 0 });
     try {
@@ -155,6 +171,8 @@ describe('a pool', () => {
       expect(new Set(answers.map(({ body }) => body.addr)).size).toBe(500);
       const refused = await own.admin.post('/reserved_addrs', { region: 'eu' });
       expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('no free address') } });
+      for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(own.pool, model);
+      expect(await provenOf(own.app.database)).toMatchObject({ faults: [], differences: [] });
     } finally {
       await copy.stop();
       await own.stop();
@@ -183,6 +201,36 @@ describe('a reserved domain', () => {
     await reserve('reserved_domains', { domain });
   });
 
+  it('comes back as sent, and is compared in its canonical form', async () => {
+    const domain = `B\u00fcro-${next()}.EXAMPLE.com.`;
+    const created = await reserve('reserved_domains', { domain });
+    const path = `/reserved_domains/${created.id}`;
+    expect((await admin.get(path)).body.domain).toBe(domain);
+    expect((await admin.patch(path, { domain, description: 'x' })).body.domain).toBe(domain);
+    expect((await admin.get(`${path}/events`)).body.events[0].changes).toContainEqual({
+      ...{ field: 'domain', from: null, to: domain },
+    });
+    const other = domain.toLowerCase().slice(0, -1);
+    await expectRefusal(() => admin.post('/reserved_domains', { domain: other }), ...CONFLICT, /reserved already/);
+    await expectRefusal(() => admin.patch(path, { domain: other }), 400, 'ERR_TAS_400', /read-only/);
+  });
+
+  it('keeps any region, which may change', async () => {
+    const { id } = await reserve('reserved_domains', { domain: newDomain(), region: 'us' });
+    expect((await admin.patch(`/reserved_domains/${id}`, { region: 'eu' })).body.region).toBe('eu');
+    const long = { domain: newDomain(), region: 'x'.repeat(65) };
+    await expectRefusal(() => admin.post('/reserved_domains', long), 400, 'ERR_TAS_400', /maximum is 64/);
+  });
+
+  it('takes what clients send who ask for no certificate', async () => {
+    const nothing = { certificate_id: '', certificate_management_policy: null, resolves_to: [] };
+    const { id } = await reserve('reserved_domains', { domain: newDomain(), ...nothing });
+    expect((await admin.patch(`/reserved_domains/${id}`, nothing)).status).toBe(200);
+    const policy = { certificate_management_policy: { authority: 'letsencrypt', private_key_type: 'ecdsa' } };
+    const sentence = /^certificate_management_policy cannot be set: the service issues no certificates/;
+    await expectRefusal(() => admin.patch(`/reserved_domains/${id}`, policy), 400, 'ERR_TAS_400', sentence);
+  });
+
   it.each([
     ['none', {}, /^domain is missing/],
     ['an address', { domain: '192.0.2.1' }, /ends in a number/],
@@ -202,6 +250,23 @@ describe('a reserved domain', () => {
         ...CONFLICT,
         /all accounts share the host/,
       );
+    }
+  });
+
+  it('is refused at the host of the service, and at those that the operator names', async () => {
+    const own = await startService({
+      ...GATEWAY,
+      publicUrl: 'https://Tunnels.example.com:8443/api',
+      unreservableHosts: ['gateway.example.org'],
+    });
+    try {
+      for (const domain of ['tunnels.example.com', '*.example.com', 'GATEWAY.example.org']) {
+        const answer = await own.admin.post('/reserved_domains', { domain });
+        expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
+      }
+      await reserve('reserved_domains', { domain: 'x.tunnels.example.com' }, own.admin);
+    } finally {
+      await own.stop();
     }
   });
 

@@ -26,7 +26,7 @@ import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js
 import { IpPoliciesModule } from './ip-policies/ip-policies.module.js';
 import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
-import { ReservationPolicy } from './reservations/address-pools.js';
+import { ReservationPolicy, withPublicHost } from './reservations/address-pools.js';
 import { ReservationsModule } from './reservations/reservations.module.js';
 import { ReservedForSshd } from './reservations/reserved-for-sshd.js';
 import { ReservedNames } from './reservations/reserved-names.js';
@@ -94,7 +94,7 @@ const settingsOf = ({ config }: Foundation): Provider[] => [
   { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
   { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
   { provide: GatewayPolicy, useValue: config },
-  { provide: ReservationPolicy, useValue: config },
+  { provide: ReservationPolicy, useValue: withPublicHost(config, config.publicUrl) },
   // The service's metrics have these too, with and without gateways.
   { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
   { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },

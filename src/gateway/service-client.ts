@@ -50,7 +50,7 @@ export interface Decision {
   readonly version: number | null;
 }
 
-export interface ChangedCredential {
+interface ChangedCredential {
   readonly credential_id: string;
   readonly reason: 'changed' | 'expired' | 'owner_inactive' | 'gone';
 }

@@ -1,20 +1,16 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { beforeAll, expect, it, jest } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
-import { cloneCheckout } from '../support/checkout.js';
-import { REPOSITORY } from '../support/documents.js';
 import { dumpOfBefore, EARLIER } from '../support/earlier-version.js';
+import { environmentIn, installedPackage } from '../support/installed-package.js';
 import { newPublicKey } from '../support/keys.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { PostgresServer } from '../support/postgres-server.js';
 
 jest.setTimeout(600_000);
-const run = promisify(execFile);
 
 let postgres: PostgresServer;
 let standby: PostgresServer;
@@ -22,36 +18,18 @@ let standby: PostgresServer;
 let folder: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tas-year-'));
+  folder = await installedPackage();
   stopAtEnd(() => rm(folder, { recursive: true, force: true }));
-  await mkdir(join(folder, 'home'));
-  await writeFile(join(folder, 'package.json'), '{}');
   postgres = await PostgresServer.primary();
   standby = await postgres.addStandby('standby');
   await postgres.query('create role service login');
   await postgres.query('create role reader login');
 });
 
-/** Without the settings and the npm configuration of the machine that runs the test. */
-const environment = (settings: Record<string, string> = {}): NodeJS.ProcessEnv => ({
-  PATH: process.env.PATH,
-  HOME: join(folder, 'home'),
+const environment = (settings: Record<string, string>): NodeJS.ProcessEnv => ({
+  ...environmentIn(folder),
   ...settings,
 });
-
-/** Packs a clone of this checkout and installs the package, without a network and without the embedded PostgreSQL. */
-async function install(): Promise<void> {
-  const checkout = await cloneCheckout();
-  await run('cp', ['-a', join(REPOSITORY, 'node_modules'), join(REPOSITORY, 'dist'), checkout]);
-  // What the script before a pack does, but for the build, which is there.
-  await run('npm', ['pkg', 'set', 'bundleDependencies=true', '--json'], { cwd: checkout, env: environment() });
-  const args = ['pack', '--ignore-scripts', '--pack-destination', folder];
-  const packed = await run('npm', args, { cwd: checkout, env: environment() });
-  const tarball = `./${packed.stdout.trim().split('\n').at(-1)}`;
-  const installed = ['install', '--offline', '--omit=optional', tarball];
-  const { stderr } = await run('npm', installed, { cwd: folder, env: environment() });
-  expect(stderr).toBe('');
-}
 
 const program = (): string => join(folder, 'node_modules/.bin/tunnel-access');
 
@@ -115,7 +93,6 @@ async function answersOf({ admin }: Instance): Promise<Record<string, unknown>> 
 }
 
 it('the installed package upgrades, serves, is killed, backed up and restored, and its log is verified by those who only read', async () => {
-  await install();
   await postgres.query('create database year');
   const url = postgres.url('year');
   const asBoth = { ...as('service', url), MIGRATION_DATABASE_URL: url };

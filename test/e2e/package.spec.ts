@@ -1,46 +1,23 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { environmentIn, installedPackage, PACKAGE } from '../support/installed-package.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { ADMIN_KEY } from '../support/service.js';
 import { statusOf } from '../support/starts.js';
 
 jest.setTimeout(180_000);
-const ROOT = new URL('../..', import.meta.url).pathname;
 const run = promisify(execFile);
-const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 /** An empty folder of an operator, in which the package is installed. */
 let folder: string;
-/** Without the settings and the npm configuration of the machine that runs the test. */
-const env = (): NodeJS.ProcessEnv => ({ PATH: process.env.PATH, HOME: join(folder, 'home') });
+const env = (): NodeJS.ProcessEnv => environmentIn(folder);
 
-/** Unpacks the tarball as npm does. The packages that it needs are those of the checkout, since a test has no network. */
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tas-package-'));
-  await chmod(folder, 0o711);
-  const modules = join(folder, 'node_modules');
-  const installed = join(modules, PACKAGE.name);
-  await mkdir(join(modules, '.bin'), { recursive: true });
-  await mkdir(installed);
-  await mkdir(join(folder, 'home'));
-  await writeFile(join(folder, 'package.json'), '{}');
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT, env: env() });
-  const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
-  await run('tar', ['-xzf', join(folder, tarball), '-C', installed, '--strip-components=1']);
-  for (const name of await readdir(join(ROOT, 'node_modules'))) {
-    if (!name.startsWith('.')) await symlink(join(ROOT, 'node_modules', name), join(modules, name));
-  }
-  for (const [name, file] of Object.entries<string>(PACKAGE.bin)) {
-    await chmod(join(installed, file), 0o755);
-    await symlink(join('..', PACKAGE.name, file), join(modules, '.bin', name));
-  }
+  folder = await installedPackage();
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -1,4 +1,4 @@
-import { canonicalHost } from '../../rules/index.js';
+import { canonicalHost, ParseError } from '../../rules/index.js';
 import { parsePools, type ReservationPolicy } from '../reservations/address-pools.js';
 import { integer } from './parsers.js';
 import type { SettingsOf } from './setting.js';
@@ -33,10 +33,19 @@ export const RESERVATIONS = {
   unreservableHosts: {
     name: 'UNRESERVABLE_HOSTS',
     about:
-      'Hosts that nobody may reserve as a domain, comma-separated: those of gateways and of the service. The hosts of `ADDRESS_POOL` are always among them.',
+      'Hosts that nobody may reserve as a domain, comma-separated, such as those of gateways. The hosts of `ADDRESS_POOL` and `PUBLIC_URL` are always among them.',
     example: 'gateway.example.com,api.example.com',
     fallback: [],
     fallbackText: 'none',
-    parse: (text: string) => text.split(',').map((host) => canonicalHost(host.trim())),
+    parse: (text: string) => text.split(',').map((host) => parseHost(host.trim())),
   },
 } satisfies SettingsOf<ReservationPolicy>;
+
+function parseHost(text: string): string {
+  try {
+    return canonicalHost(text);
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new Error(`has ${text}: ${error.message}`);
+  }
+}

@@ -9,11 +9,12 @@ export interface AddressPool {
   readonly host: string;
   readonly from: number;
   readonly to: number;
-  /** Empty if the pool has none. */
+  /** Empty: the pool serves every region. Terraform before 1.0 asks for `us` whenever its user names none. */
   readonly region: string;
 }
 
 const MAX_POOLS = 100;
+export const MAX_REGION_BYTES = 64;
 const ENTRY = /^(?:([a-z0-9-]{1,32})=)?(.+):(\d{1,5})(?:-(\d{1,5}))?$/;
 
 /** Reads `host:from-to` or `region=host:from-to`, separated by commas. Throws an Error whose message completes "NAME ...". */
@@ -52,19 +53,28 @@ export abstract class ReservationPolicy {
   abstract readonly unreservableHosts: readonly string[];
 }
 
+/** The policy under which nobody may reserve the host of the service's own URL either. */
+export function withPublicHost(policy: ReservationPolicy, publicUrl: string | undefined): ReservationPolicy {
+  if (publicUrl === undefined) return policy;
+  const host = new URL(publicUrl).hostname.replace(/\.$/, '');
+  return { ...policy, unreservableHosts: [...policy.unreservableHosts, host] };
+}
+
 /** The pool of an address. `host` is canonical, and may be a wildcard, which is in the pool of each host that it covers. */
 export function poolOf(pools: readonly AddressPool[], host: string, port: number): AddressPool | undefined {
   return pools.find((pool) => covers(host, pool.host) && pool.from <= port && port <= pool.to);
 }
 
-/** The pools of a region, or all. Throws Problem if there are none. */
-export function poolsOf(pools: readonly AddressPool[], region: string | undefined): readonly AddressPool[] {
+export const serves = (pool: AddressPool, region: string): boolean =>
+  region === '' || pool.region === '' || pool.region === region;
+
+/** The pools that serve a region. Throws Problem if there are none. */
+export function poolsOf(pools: readonly AddressPool[], region: string): readonly AddressPool[] {
   if (pools.length === 0) throw malformed('addr is missing; this service has no pool to give one from (ADDRESS_POOL).');
-  const found = region === undefined || region === '' ? pools : pools.filter((pool) => pool.region === region);
+  const found = pools.filter((pool) => serves(pool, region));
   if (found.length > 0) return found;
-  const regions = [...new Set(pools.map((pool) => pool.region))].filter((one) => one !== '');
-  const known = regions.length === 0 ? 'the pools have no regions' : `the pools have ${regions.join(', ')}`;
-  throw malformed(`No address pool has the region ${quoted(region ?? '')}; ${known}.`);
+  const regions = [...new Set(pools.map((pool) => pool.region))];
+  throw malformed(`No address pool has the region ${quoted(region)}; the pools have ${regions.join(', ')}.`);
 }
 
 /** Some addresses of the pools at random, each at most once. All pools count by their size. */
@@ -83,8 +93,7 @@ function addressAt(pools: readonly AddressPool[], place: number): string {
   throw new RangeError('the place is in a pool');
 }
 
-export const poolIsEmpty = (region: string | undefined): Problem => {
-  const which =
-    region === undefined || region === '' ? 'The address pools have' : `The pools of ${quoted(region)} have`;
+export const poolIsEmpty = (region: string): Problem => {
+  const which = region === '' ? 'The address pools have' : `The pools of ${quoted(region)} have`;
   return new Problem('conflict', `${which} no free address: delete a reservation, or ask for a larger ADDRESS_POOL.`);
 };

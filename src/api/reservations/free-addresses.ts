@@ -63,7 +63,7 @@ export class FreeAddresses {
   }
 
   /** Runs `use` with a free address of the pools of a region. Throws Problem if there is none. */
-  async withAny<T>(region: string | undefined, use: (addr: string) => Promise<T>): Promise<T> {
+  async withAny<T>(region: string, use: (addr: string) => Promise<T>): Promise<T> {
     const addr = await this.any(region);
     this.underWay.add(addr);
     try {
@@ -73,7 +73,7 @@ export class FreeAddresses {
     }
   }
 
-  private async any(region: string | undefined): Promise<string> {
+  private async any(region: string): Promise<string> {
     const pools = poolsOf(this.policy.addressPools, region);
     const [first] = await this.free(randomAddresses(pools, RANDOM_ADDRESSES));
     if (first !== undefined) return first;

@@ -8,7 +8,7 @@ import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { retryOnConstraints } from '../resources/edge-references.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
-import { poolOf, ReservationPolicy } from './address-pools.js';
+import { poolOf, ReservationPolicy, serves } from './address-pools.js';
 import { FreeAddresses } from './free-addresses.js';
 import { type ReservedAddr, reservedAddr } from './reserved-addr.js';
 import { ADDR_CONSTRAINT } from './reserved-addrs.read-model.js';
@@ -28,7 +28,7 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
   ) {}
 
   execute({ context, body }: CreateReservedAddr) {
-    const { addr, region, description = '', metadata = '' } = body;
+    const { addr, region = '', description = '', metadata = '' } = body;
     const texts = { description, metadata };
     // Another instance may give the same address to another account: then this one takes the next.
     return addr === undefined
@@ -38,11 +38,11 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
       : this.createNamed(context, { ...texts, ...this.placed(parseHostport(addr, 'addr').canonical, region) });
   }
 
-  /** Throws Problem if the region is not the one of the pool. */
-  private placed(addr: string, region = ''): Pick<ReservedAddr, 'addr' | 'region'> {
+  /** Throws Problem if the pool of the address does not serve the region. */
+  private placed(addr: string, region: string): Pick<ReservedAddr, 'addr' | 'region'> {
     const { host, port } = splitPort(addr);
     const pool = poolOf(this.policy.addressPools, host, Number(port));
-    if (pool === undefined || region === '' || region === pool.region) return { addr, region: pool?.region ?? region };
+    if (pool === undefined || serves(pool, region)) return { addr, region: pool?.region || region };
     throw malformed(`region is ${quoted(region)}, but the pool of ${quoted(addr)} has ${quoted(pool.region)}.`);
   }
 

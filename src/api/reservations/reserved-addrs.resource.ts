@@ -1,6 +1,6 @@
 import type { Entity } from '../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
-import { Text } from '../http/validated-body.js';
+import { Text, TextOfBytes } from '../http/validated-body.js';
 import {
   Description,
   describedIn,
@@ -11,6 +11,7 @@ import {
   textFields,
 } from '../resources/fields.js';
 import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
+import { MAX_REGION_BYTES } from './address-pools.js';
 import { type ReservedAddr, type ReservedAddrEvent, reservedAddrNotFound } from './reserved-addr.js';
 import { reservedAddrsReadModel } from './reserved-addrs.read-model.js';
 
@@ -27,7 +28,10 @@ export class CreateReservedAddrBody extends Envelope {
     example: ADDR.example,
   })
   addr?: string;
-  @Text({ description: 'Without `addr`, the region whose pools may give the address. Absent: any.', example: 'eu' })
+  @TextOfBytes(MAX_REGION_BYTES, 'request_malformed', {
+    description: 'Without `addr`, the region whose pools may give the address. Absent or empty: any.',
+    example: 'eu',
+  })
   region?: string;
 }
 

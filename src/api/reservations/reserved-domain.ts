@@ -8,7 +8,9 @@ export interface ReservedDomain {
   readonly metadata: string;
   /** A canonical name, or `*.` and a canonical name of two labels or more: all names under it. */
   readonly domain: string;
-  /** As the caller named it; empty if it did not. */
+  /** The domain as sent. It is what answers show: a client such as Terraform replaces a domain that comes back otherwise. */
+  readonly text: string;
+  /** As the caller named it; empty if it did not. It means nothing here. */
   readonly region: string;
 }
 
@@ -22,13 +24,13 @@ export const reservedDomain = plainEntity<'reserved_domain', ReservedDomain>('re
 /** The longest name, with `*.` before it and a dot after it, in characters of which each takes several bytes. */
 const MAX_DOMAIN_BYTES = 1_024;
 
-/** The canonical form of a domain. Throws Problem. */
-export function parseDomain(text: string | undefined): string {
+/** Throws Problem. */
+export function parseDomain(text: string | undefined): Pick<ReservedDomain, 'domain' | 'text'> {
   if (text === undefined || text === '') throw malformed("domain is missing; send one such as 'app.example.com'.");
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_DOMAIN_BYTES) throw malformed(`domain is ${bytes} bytes long; the maximum is ${MAX_DOMAIN_BYTES}.`);
   try {
-    return canonicalDomain(text);
+    return { domain: canonicalDomain(text), text };
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
     throw malformed(`domain ${quoted(text)} is not a domain: ${error.message}.`);

@@ -31,12 +31,12 @@ class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomai
   execute({ context, body }: CreateReservedDomain) {
     refuseCertificates(body);
     const { description = '', metadata = '', region = '' } = body;
-    const domain = parseDomain(body.domain);
+    const { domain, text } = parseDomain(body.domain);
     this.refuseUnreservable(domain);
     const decide = async () => {
       await this.free.refuseResting(context.accountId, domain);
       await this.free.requireRoom(context.accountId);
-      return reservedDomain.create({ description, metadata, domain, region });
+      return reservedDomain.create({ description, metadata, domain, text, region });
     };
     return this.changes.create(RESERVED_DOMAINS, context, decide).catch((error) => explain(error, domain));
   }
@@ -57,8 +57,8 @@ class UpdateReservedDomainHandler implements ICommandHandler<UpdateReservedDomai
 
   execute({ context, id, body }: UpdateReservedDomain) {
     refuseCertificates(body);
-    const { description, metadata } = body;
-    const fields = omitUndefined({ description, metadata });
+    const { description, metadata, region } = body;
+    const fields = omitUndefined({ description, metadata, region });
     const decide = (one: Parameters<typeof reservedDomain.update>[0]) => reservedDomain.update(one, fields);
     return this.changes.apply(RESERVED_DOMAINS, context, id, decide, { sent: body });
   }

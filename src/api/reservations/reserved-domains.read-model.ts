@@ -10,7 +10,7 @@ export const reservedDomainsReadModel: ReadModel<ReservedDomain, ReservedDomainE
   },
   evolve: reservedDomain.evolve,
   tables: [
-    entityTable<ReservedDomain>('reserved_domains', ['description', 'metadata', 'domain', 'region'], (row) => [
+    entityTable<ReservedDomain>('reserved_domains', ['description', 'metadata', 'domain', 'text', 'region'], (row) => [
       `reserved:${row.domain}`,
     ]),
   ],

@@ -1,8 +1,7 @@
 import type { Entity } from '../../event-log/index.js';
 import { malformed } from '../../kernel/problem.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
-
-import { Anything, Text } from '../http/validated-body.js';
+import { List, MapField, Text, TextOfBytes } from '../http/validated-body.js';
 import {
   Description,
   describedIn,
@@ -13,16 +12,17 @@ import {
   textFields,
 } from '../resources/fields.js';
 import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
+import { MAX_REGION_BYTES } from './address-pools.js';
 import { type ReservedDomain, type ReservedDomainEvent, reservedDomainNotFound } from './reserved-domain.js';
 import { reservedDomainsReadModel } from './reserved-domains.read-model.js';
 
 const PATH = 'reserved_domains';
 const TEXTS = textFields('The shop', '{"team":"sales"}');
 const DOMAIN = {
-  description: 'A name of two labels or more, in canonical form, or `*.` and such a name for all names under it.',
+  description: 'A name of two labels or more, or `*.` and such a name for all names under it. It comes back as sent.',
   example: 'app.example.com',
 };
-const REGION = { description: 'As it was given; may be empty.', example: '' };
+const REGION = { description: 'Any text. It comes back as sent, and means nothing here.', example: '' };
 const NONE = {
   description: 'Always null: the service issues no certificates and serves no DNS.',
   type: 'object' as const,
@@ -30,40 +30,54 @@ const NONE = {
   example: null,
 };
 const NO_NAME = { ...NONE, type: 'string' as const };
-const IGNORED = { description: 'Only null: the service issues no certificates and serves no DNS.' };
+const REFUSED = 'Leave it out: the service issues no certificates and serves no DNS.';
+const NO_TEXT = { description: `${REFUSED} An empty text is accepted.`, maxLength: 0 };
+const NO_LIST = {
+  description: `${REFUSED} An empty list is accepted.`,
+  items: { type: 'object' },
+  maxItems: 0,
+  example: null,
+};
+const NO_OBJECT = { description: REFUSED, additionalProperties: {} };
 
 /** What the official clients know of domains, and this service does not have. */
 class WithoutCertificates extends Envelope {
-  @Anything(IGNORED) certificate_id?: unknown;
-  @Anything(IGNORED) certificate_management_policy?: unknown;
-  @Anything(IGNORED) certificate?: unknown;
-  @Anything(IGNORED) certificate_management_status?: unknown;
-  @Anything(IGNORED) cname_target?: unknown;
-  @Anything(IGNORED) acme_challenge_cname_target?: unknown;
-  @Anything(IGNORED) resolves_to?: unknown;
+  @Text(NO_TEXT) certificate_id?: string;
+  @MapField(NO_OBJECT) certificate_management_policy?: object;
+  @MapField(NO_OBJECT) certificate?: object;
+  @MapField(NO_OBJECT) certificate_management_status?: object;
+  @Text(NO_TEXT) cname_target?: string;
+  @Text(NO_TEXT) acme_challenge_cname_target?: string;
+  @List(NO_LIST) resolves_to?: unknown[];
 }
 
 export class CreateReservedDomainBody extends WithoutCertificates {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text({ ...DOMAIN, required: true }) domain?: string;
-  @Text(REGION) region?: string;
+  @TextOfBytes(MAX_REGION_BYTES, 'request_malformed', REGION) region?: string;
 }
 
 export class UpdateReservedDomainBody extends WithoutCertificates {
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @Text(READ_ONLY) domain?: string;
-  @Text(READ_ONLY) region?: string;
+  @TextOfBytes(MAX_REGION_BYTES, 'request_malformed', REGION) region?: string;
 }
 
-/** A caller that asks for a certificate must not believe that it has one. An empty text asks for none. Throws Problem. */
+/**
+ * A caller that asks for a certificate must not believe that it has one. An empty text or list asks for none: Terraform
+ * sends `"certificate_id": ""` in every update. Throws Problem.
+ */
 export function refuseCertificates(body: WithoutCertificates): void {
   for (const field of Object.keys(NOTHING) as (keyof typeof NOTHING)[]) {
-    if (body[field] === undefined || body[field] === '') continue;
+    if (isNothing(body[field])) continue;
     throw malformed(`${field} cannot be set: the service issues no certificates and serves no DNS. Leave it out.`);
   }
 }
+
+const isNothing = (value: string | object | undefined): boolean =>
+  value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
 
 const NOTHING = {
   certificate_id: null,
@@ -91,10 +105,10 @@ export const RESERVED_DOMAINS: ResourceDescriptor<ReservedDomain, ReservedDomain
   model: reservedDomainsReadModel,
   idPrefix: 'rd',
   path: PATH,
-  readOnlyFields: ['domain', 'region'],
+  readOnlyFields: ['domain'],
   notFound: reservedDomainNotFound,
   toResource: (entity: Entity<ReservedDomain>, baseUrl): ReservedDomainResource => {
     const { certificate_id: _, ...none } = NOTHING;
-    return { ...describedIn(entity, baseUrl, PATH), domain: entity.domain, region: entity.region, ...none };
+    return { ...describedIn(entity, baseUrl, PATH), domain: entity.text, region: entity.region, ...none };
   },
 };

@@ -14,8 +14,8 @@ const IS_ALL_FREE = onPrimary({
       and not exists (select from reserved_addrs a where a.account_id > $1)
       and not exists (select from reserved_domains d where d.account_id < $1)
       and not exists (select from reserved_domains d where d.account_id > $1)
-      and not exists (select from resting_names r
-        where r.deleted_at > statement_timestamp() - $2::float8 * interval '1 millisecond') as "isAllFree"`,
+      and not exists (select from resting_names r where r.deleted_at at time zone 'UTC'
+        > (statement_timestamp() - $2::float8 * interval '1 millisecond') at time zone 'UTC') as "isAllFree"`,
 });
 
 const OWN = onPrimary({

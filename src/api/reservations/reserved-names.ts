@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { coalesced, onPrimary, POOL, queryNamed } from '../../database/index.js';
-import type { BindTarget } from '../../rules/index.js';
+import { type BindTarget, splitPort } from '../../rules/index.js';
 import { poolOf, ReservationPolicy } from './address-pools.js';
 import type { Judge, ReservationReason } from './reservation.js';
 
@@ -35,6 +35,12 @@ const FIND = onPrimary({
     left join lateral (select o.account_id from reserved_addrs o where o.addr = wanted.name limit 1) a on true`,
 });
 
+/** Who alone may bind or serve a target; null: nobody. All others are refused for the reason. */
+interface Ruling {
+  readonly only: string | null;
+  readonly reason: ReservationReason;
+}
+
 /** Reads who has reserved what. Each question is answered from a read that began after it. */
 @Injectable()
 export class ReservedNames {
@@ -49,10 +55,16 @@ export class ReservedNames {
   }
 
   async read(targets: readonly BindTarget[]): Promise<Reservations> {
-    const names = [...new Set(targets.flatMap(namesOf))];
+    const names = [...new Set(targets.flatMap(partsOf).map(nameOf))];
     const found = (await Promise.all(names.map((name) => this.find(name)))).flatMap((one) => one ?? []);
     const byName = new Map(found.map((one) => [one.name, one]));
     return { found, judge: (accountId, target) => this.judge(accountId, target, byName) };
+  }
+
+  /** For each of these canonical hostports: the account that alone may serve it, null if none may, undefined if any may. */
+  async servers(hostports: readonly string[]): Promise<readonly (string | null | undefined)[]> {
+    const found = await Promise.all(hostports.map((hostport) => this.find(hostport)));
+    return found.map((one, n) => one && this.ruling(addressOf(hostports[n] ?? ''), one)?.only);
   }
 
   /** The first reason, of the address or of an alias. */
@@ -63,21 +75,18 @@ export class ReservedNames {
   ): ReservationReason | undefined {
     for (const one of partsOf(target)) {
       const reserved = found.get(nameOf(one));
-      const reason = reserved && this.reasonFor(accountId, one, reserved);
-      if (reason !== undefined) return reason;
+      const ruling = reserved && this.ruling(one, reserved);
+      if (ruling !== undefined && ruling.only !== accountId) return ruling.reason;
     }
     return undefined;
   }
 
-  private reasonFor(
-    accountId: string,
-    one: Named,
-    { holder, accounts, isResting }: Found,
-  ): ReservationReason | undefined {
-    if (holder !== null) return holder === accountId ? undefined : 'reserved_elsewhere';
-    if (one.port !== undefined && this.isInPool(one.host, one.port)) return 'not_reserved';
-    if (accounts.some((other) => other !== accountId)) return 'reserved_elsewhere';
-    return isResting && accounts.length === 0 ? 'not_reserved' : undefined;
+  private ruling({ host, port }: Named, { holder, accounts, isResting }: Found): Ruling | undefined {
+    if (holder !== null) return { only: holder, reason: 'reserved_elsewhere' };
+    if (port !== undefined && this.isInPool(host, port)) return { only: null, reason: 'not_reserved' };
+    const [first, ...others] = accounts;
+    if (first !== undefined) return { only: others.length === 0 ? first : null, reason: 'reserved_elsewhere' };
+    return isResting ? { only: null, reason: 'not_reserved' } : undefined;
   }
 
   /** Port 0 can become any port of the host. */
@@ -107,4 +116,10 @@ function partsOf(target: BindTarget): readonly Named[] {
   return target.kind === 'domain' ? [{ host: target.name }] : [target, ...(target.aliases ?? [])];
 }
 
-const namesOf = (target: BindTarget): readonly string[] => partsOf(target).map(nameOf);
+const addressOf = (hostport: string): Required<Named> => {
+  const { host, port } = splitPort(hostport);
+  return { host, port: Number(port) };
+};
+
+/** The target of a canonical hostport. */
+export const addressTarget = (hostport: string): BindTarget => ({ kind: 'address', ...addressOf(hostport) });

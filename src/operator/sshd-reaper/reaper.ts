@@ -11,8 +11,8 @@ import { type Session, Sessions } from './sessions.js';
 const QUESTIONS_AT_ONCE = 8;
 
 /**
- * Why a session is reviewed. `recheck`: its credentials may have changed. `reserved`: so may reservations. `told`: the
- * service said that its credentials changed. A later one has more weight.
+ * Why a session is reviewed, in the order of weight. `recheck`: its credentials may have changed. `reserved`: so may
+ * reservations, and `told`: the service said that its credentials changed.
  */
 const REASONS = ['recheck', 'reserved', 'told'] as const;
 type Reason = (typeof REASONS)[number];
