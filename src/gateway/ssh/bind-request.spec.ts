@@ -75,3 +75,11 @@ describe('the question about a bind', () => {
     for (const { target } of questions) expect(target).toMatchObject({ address: 'host-0.test:7001' });
   });
 });
+
+it.each([
+  ['Shop.Example.com.', 'shop.example.com'],
+  ['*.Shop.Example.com.', '*.shop.example.com'],
+  ['*.b\u00fcro.example.com', '*.xn--bro-hoa.example.com'],
+])('a bind of %s is asked about, and found again when a name is reserved, as %s', (address, domain) => {
+  expect(questionsOf([], address, 0)).toEqual([{ target: { domain }, rule: `bind:${domain}` }]);
+});

@@ -90,7 +90,9 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   if (text === '' || text === '*') {
     throw new BindRefused('malformed', `name the host to bind, one of ${namesOf(hosts)}, or a label: key=value`);
   }
-  const name = text.startsWith('*.') ? text : canonicalHost(isIPv6(text) ? `[${text}]` : text);
+  const name = text.startsWith('*.')
+    ? `*.${canonicalHost(text.slice(2))}`
+    : canonicalHost(isIPv6(text) ? `[${text}]` : text);
   const listen = hosts.find((owned) => owned.host === name);
   if (listen !== undefined) return ofAddress(listen, port, hosts, ports);
   // `ssh -R 8000:...` asks for localhost, and its user expects a listener.
