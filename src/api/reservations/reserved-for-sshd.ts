@@ -55,7 +55,8 @@ export class ReservedForSshd {
     ]);
     const notFree = new Set(taken.rows.map(({ host }) => host));
     return {
-      own: own.rows,
+      // A domain that is older than a pool at it is not the account's at the ports of the pool.
+      own: own.rows.filter(({ host, port }) => port !== null || !this.hasPoolAt(host, null)),
       isAllFree: false,
       isFree: ({ host, port }) => !notFree.has(host) && !this.hasPoolAt(host, port),
     };

@@ -164,6 +164,25 @@ describe('the lines of a key where something is reserved for others', () => {
     expect([optionsFor('bind:a.example:7001'), optionsFor('bind:c.example')]).toEqual(['restrict', 'restrict']);
   });
 
+  it('permit no random port by a rule for any named port', () => {
+    expect(optionsFor('bind:*.example:*')).toBe('restrict,port-forwarding,permitlisten="a.example:7000"');
+    expect(optionsFor('bind:*.b.example:*')).toBe('restrict');
+  });
+
+  it('have at most what sshd accepts, however much the account has reserved', () => {
+    const many = Array.from({ length: 8_192 }, (_, n) => ({
+      host: `d${n}.evil.example`,
+      port: n % 2 === 0 ? null : 9_999,
+    }));
+    const hostile: Narrowing = { ...none, own: many };
+    const countOf = (text: string): number => text.match(/permitlisten/g)?.length ?? 0;
+    const rules = (suffix: string) => Array.from({ length: 1_000 }, (_, n) => `bind:*.${suffix}:${n + 1}`);
+    const ten = (acl: readonly string[]) => [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => credential(acl, n + 1));
+    for (const acl of [[], ['*', '*'], rules('evil.example'), ['bind:*.example', ...rules('other.example')]]) {
+      expect(countOf(authorizedKeys([credential(acl), ...ten(acl)], hostile))).toBeLessThanOrEqual(MAX_PERMIT_LISTENS);
+    }
+  });
+
   it('keep a rule under which nothing is reserved for others', () => {
     const some: Narrowing = { ...none, isFree: ({ host }) => host === 'c.example' };
     const line = authorizedKeys([credential(['bind:c.example', 'bind:d.example'])], some);

@@ -1,6 +1,5 @@
 import { type BindRule, parseBindRule } from '../../../rules/index.js';
 import type { ListenPattern, Narrowing } from '../../reservations/reservation.js';
-import { covers } from '../../reservations/reservation.js';
 
 /**
  * The lines that stock sshd gets for a key. sshd's options can express less than our rules, so the lines are sometimes
@@ -22,8 +21,8 @@ export interface AuthorizedCredential {
 }
 
 /**
- * sshd refuses a key with more permitlistens on a line. The first rules of a key count, from the oldest credential on,
- * so that an added rule cannot displace a working one. All lines share the maximum, so no restriction makes an answer
+ * sshd refuses a key with more permitlistens on a line. Those of the first rules of a key count, from the oldest
+ * credential on, so that an added rule cannot displace a working one. All lines share the maximum, so no restriction makes an answer
  * long.
  */
 export const MAX_PERMIT_LISTENS = 4096;
@@ -50,14 +49,15 @@ export function authorizedKeys(credentials: Credentials, narrowing: Narrowing): 
   const key = keyOf(credentials);
   const unrestricted = credentials.filter(({ sources }) => sources === null);
   const restrictions = new Set(credentials.flatMap(({ sources }) => sources ?? []));
+  const own = ownByHost(credentials, narrowing);
   let remaining = MAX_PERMIT_LISTENS;
   const lineOf = (from: string | null, admitted: readonly AuthorizedCredential[]): string => {
     const permitsAll = narrowing.isAllFree && admitted.some(permitsEverything);
-    const rules = permitsAll ? [] : firstRulesOf(admitted, remaining, narrowing);
+    const listens = permitsAll ? [] : firstListensOf(admitted, remaining, narrowing, own);
     // Without a line of their own, clients from these networks get the last line.
     if (admitted.length === 0 || (remaining === 0 && !permitsAll)) return '';
-    remaining -= rules.length;
-    return `${optionsOf(from, admitted, rules, permitsAll)} ${key}\n`;
+    remaining -= listens.length;
+    return `${optionsOf(from, admitted, listens, permitsAll)} ${key}\n`;
   };
   const lastLine = lineOf(null, unrestricted);
   const lines = [...restrictions].map((from) => {
@@ -86,7 +86,7 @@ function keyOf(credentials: Credentials): string {
 function optionsOf(
   from: string | null,
   admitted: readonly AuthorizedCredential[],
-  rules: readonly (readonly string[])[],
+  listens: readonly string[],
   permitsAll: boolean,
 ): string {
   const options = ['restrict'];
@@ -94,7 +94,6 @@ function optionsOf(
   // The earliest expiry: after it, sshd asks for a line without that credential.
   const [expiry] = admitted.flatMap(({ expiresAt }) => expiresAt ?? []).sort();
   if (expiry !== undefined) options.push(`expiry-time="${checked(expiry, TIME)}Z"`);
-  const listens = [...new Set(rules.flat())];
   // Without any permitlisten, sshd would permit every port forwarding.
   if (listens.length > 0 || permitsAll) options.push('port-forwarding');
   return [...options, ...listens.map((listen) => `permitlisten="${listen}"`)].join(',');
@@ -103,20 +102,24 @@ function optionsOf(
 const permitsEverything = ({ acl }: AuthorizedCredential): boolean =>
   acl.length === 0 || acl.some((rule) => EVERYTHING.has(rule));
 
-/** The permitlistens of the first `max` rules. */
-function firstRulesOf(
+/** The first `max` permitlistens, each once. */
+function firstListensOf(
   credentials: readonly AuthorizedCredential[],
   max: number,
   narrowing: Narrowing,
-): readonly (readonly string[])[] {
-  const rules: (readonly string[])[] = [];
+  own: OwnByHost,
+): readonly string[] {
+  const listens = new Set<string>();
   for (const { acl } of credentials) {
-    if (rules.length >= max) break;
     // Only a credential that permits everything has no rule: its line is for what the account has reserved.
-    const parsed = acl.length === 0 ? [EVERY_RULE] : rulesOf(acl);
-    rules.push(...parsed.map((rule) => permitListens(rule, narrowing)));
+    for (const rule of acl.length === 0 ? [EVERY_RULE] : rulesOf(acl)) {
+      for (const pattern of patternsOf(rule, narrowing, own)) {
+        if (listens.size === max) return [...listens];
+        listens.add(permitListen(pattern));
+      }
+    }
   }
-  return rules.slice(0, max);
+  return [...listens];
 }
 
 const EVERY_RULE: BindRule = { kind: 'everything' };
@@ -147,20 +150,53 @@ function patternOf(rule: BindRule): ListenPattern | undefined {
  * Empty for a label, which sshd does not support. Where something is reserved for others, a rule permits only what the
  * account has reserved.
  */
-function permitListens(rule: BindRule, narrowing: Narrowing): readonly string[] {
+function patternsOf(rule: BindRule, narrowing: Narrowing, own: OwnByHost): readonly ListenPattern[] {
   const pattern = patternOf(rule);
-  if (pattern === undefined) return rule.kind === 'everything' ? narrowing.own.map(permitListen) : [];
-  if (!narrowing.isFree(pattern)) return ownUnder(pattern, narrowing).map(permitListen);
+  if (pattern === undefined) return rule.kind === 'everything' ? narrowing.own : [];
   // `host:*` permits any port that a request names. sshd would also permit a random port (0), which this rule does not.
-  return rule.kind === 'domain' && rule.port === '*' ? [] : [permitListen(pattern)];
+  const isAnyNamed = rule.kind === 'domain' && rule.port === '*';
+  if (narrowing.isFree(pattern)) return isAnyNamed ? [] : [pattern];
+  const { port } = pattern;
+  const { addresses = [], domains = [], byPort } = own.get(pattern.host) ?? {};
+  if (port === null) return isAnyNamed ? addresses : [...addresses, ...domains];
+  return [...(byPort?.get(port) ?? []), ...domains.map(({ host }) => ({ host, port }))];
 }
 
-/** What the account has reserved of what a pattern covers. */
-const ownUnder = ({ host, port }: ListenPattern, { own }: Narrowing): readonly ListenPattern[] =>
-  own.flatMap((reserved) => {
-    if (!covers(host, reserved.host) || (port !== null && reserved.port !== null && port !== reserved.port)) return [];
-    return [{ host: reserved.host, port: reserved.port ?? port }];
-  });
+/** What the account has reserved of what a host or a wildcard covers. */
+interface OwnUnder {
+  readonly addresses: ListenPattern[];
+  readonly byPort: Map<number, ListenPattern[]>;
+  readonly domains: ListenPattern[];
+}
+type OwnByHost = ReadonlyMap<string, OwnUnder>;
+
+/** For the hosts of the rules: a key has up to 10,000 rules, and each must cost no more than what it permits. */
+function ownByHost(credentials: readonly AuthorizedCredential[], { own }: Narrowing): OwnByHost {
+  const under = new Map<string, OwnUnder>();
+  if (own.length === 0) return under;
+  const wanted = new Set(hostsOf(credentials));
+  for (const reserved of own) {
+    for (const host of coveringHosts(reserved.host)) {
+      if (!wanted.has(host)) continue;
+      const found: OwnUnder = under.get(host) ?? { addresses: [], byPort: new Map(), domains: [] };
+      under.set(host, found);
+      if (reserved.port === null) found.domains.push(reserved);
+      else {
+        found.addresses.push(reserved);
+        const atPort = found.byPort.get(reserved.port) ?? [];
+        found.byPort.set(reserved.port, atPort);
+        atPort.push(reserved);
+      }
+    }
+  }
+  return under;
+}
+
+/** A host and the wildcards over it. */
+const coveringHosts = (host: string): readonly string[] => [
+  host,
+  ...[...host.matchAll(/\./g)].map(({ index }) => `*${host.slice(index)}`).filter((wildcard) => wildcard !== host),
+];
 
 const permitListen = ({ host, port }: ListenPattern): string => checked(`${host}:${port ?? '*'}`, PERMIT_LISTEN);
 
