@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Read models of reserved addresses and domains, and the names that rest after their deletion. Each address and each
  * domain is unique in the deployment, by an index. What overlaps belongs to one account, by a lock on the registrable name.
  */
-export class Reservations1795824000012 extends Topic {
+export class Reservations1795910400012 extends Topic {
   protected readonly schema = `
     create function host_of(hostport text) returns text language sql immutable strict parallel safe
     as $$ select regexp_replace(hostport, ':[0-9]+$', '') $$;
@@ -49,28 +49,33 @@ export class Reservations1795824000012 extends Topic {
     create unique index reserved_domains_domain on reserved_domains (domain);
     create index reserved_domains_reversed on reserved_domains (reverse(domain) collate "C");
 
-    -- No fold: the setting RESERVATION_REST_MS says for how long a row counts. There is at most one for each name.
+    -- No fold: the event of a deletion says for how long its name rests (rest_ms). There is at most one row for each name.
     create table resting_names (
       name text collate "C" not null,
       account_id text collate "C" not null,
-      deleted_at timestamptz not null,
+      until timestamptz not null,
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
-    -- For an export, account by account.
+    -- For an export, account by account, and for the number of names of an account that rest.
     create index resting_names_account on resting_names (account_id, name);
     create index resting_names_host on resting_names (reverse(host_of(name)) collate "C");
-    -- For the streams of edges, which tell when a rest is over, for lines of sshd, and for what is too old to count. PostgreSQL would take an index on the column itself for look-ups of
-    -- names too, and read all names that rest.
-    create index resting_names_deleted on resting_names ((deleted_at at time zone 'UTC'));
+    -- For the streams of edges, which tell when a rest is over, for lines of sshd, and for rows that are too old. PostgreSQL
+    -- would take an index on the column itself for look-ups of names too, and read all names that rest.
+    create index resting_names_until on resting_names ((until at time zone 'UTC'));
 
-    -- What rests of an address, a host or a wildcard.
-    create function resting_of(wanted text) returns table (account_id text, deleted_at timestamptz)
+    -- The names that rest and overlap an address, a host or a wildcard. A host overlaps the addresses at it.
+    create function resting_of(wanted text) returns table (account_id text, until timestamptz)
     language sql stable parallel safe as $$
-      select r.account_id, r.deleted_at from resting_names r where r.name = any(wanted || covering_names(host_of(wanted)))
+      select r.account_id, r.until from resting_names r
+        where r.name = any(wanted || covering_names(host_of(wanted))) and r.until > statement_timestamp()
       union all
-      select r.account_id, r.deleted_at from resting_names r where wanted like '*.%'
+      select r.account_id, r.until from resting_names r
+        where host_of(wanted) = wanted and r.name > wanted || ':' and r.name < wanted || ';' and r.until > statement_timestamp()
+      union all
+      select r.account_id, r.until from resting_names r where wanted like '*.%'
         and reverse(host_of(r.name)) collate "C" >= reverse(substr(host_of(wanted), 2)) collate "C"
         and reverse(host_of(r.name)) collate "C" < reverse(substr(host_of(wanted), 3)) || '/' collate "C"
+        and r.until > statement_timestamp()
     $$;
 
     -- The accounts with a reservation that overlaps a host or a wildcard. The address of a host belongs to whoever reserved it,
@@ -104,27 +109,37 @@ export class Reservations1795824000012 extends Topic {
     -- Names share locks, since an import of many names would else fill the memory that all sessions have for locks.
     create function lock_names(names text[]) returns void language plpgsql as $$
     begin
-      -- One after another in one order, so that two appends never wait for each other.
+      -- In one order. An append has one reservation, so two appends never wait for each other; an import runs alone.
       perform pg_advisory_xact_lock(hashtext('reserved names'), place)
         from (select distinct abs(hashtext(name) % 256) as place from unnest(names) as name order by place) as sorted;
     end $$;
 
+    -- Also looks again at what rests, since its deletion can be newer than what the service has read. An import ends a rest,
+    -- as an account does that reserves its own name again.
     create function refuse_reserved_elsewhere() returns trigger language plpgsql as $$
-    declare taken boolean;
+    declare
+      names text[];
+      accounts text[];
+      taken boolean;
+      rests boolean;
     begin
       if tg_table_name = 'reserved_addrs' then
-        perform lock_names(array(select registrable_name(host_of(a.addr)) from added a));
-        select exists (select from added a cross join lateral reserving_accounts(host_of(a.addr), false) r where r <> a.account_id)
-          into taken;
+        select array_agg(a.addr), array_agg(a.account_id) into names, accounts from added a;
       else
-        perform lock_names(array(select registrable_name(d.domain) from added d));
-        select exists (select from added d cross join lateral reserving_accounts(d.domain, true) r where r <> d.account_id)
-          into taken;
+        select array_agg(d.domain), array_agg(d.account_id) into names, accounts from added d;
       end if;
-      if taken then
-        raise exception 'another account has reserved it' using
-          errcode = 'unique_violation', constraint = 'reserved_elsewhere', table = tg_table_name;
+      perform lock_names(array(select registrable_name(host_of(name)) from unnest(names) as name));
+      select exists (select from unnest(names, accounts) as n(name, account)
+          cross join lateral reserving_accounts(host_of(n.name), host_of(n.name) = n.name) r where r <> n.account),
+        exists (select from unnest(names, accounts) as n(name, account)
+          cross join lateral resting_of(n.name) r where r.account_id <> n.account)
+          and current_setting('tunnel_access.import', true) is distinct from 'on'
+        into taken, rests;
+      if taken or rests then
+        raise exception 'another account has it or had it' using errcode = 'unique_violation',
+          constraint = case when taken then 'reserved_elsewhere' else 'rests_elsewhere' end, table = tg_table_name;
       end if;
+      delete from resting_names r using unnest(names) as n(name) where r.name = n.name;
       return null;
     end $$;
     create trigger reserved_addrs_elsewhere after insert on reserved_addrs referencing new table as added
@@ -138,12 +153,18 @@ export class Reservations1795824000012 extends Topic {
 
     create function rest_deleted() returns trigger language plpgsql as $$
     begin
-      insert into resting_names (name, account_id, deleted_at)
-      select coalesce(to_jsonb(r) ->> 'addr', to_jsonb(r) ->> 'domain') as name, r.account_id, clock_timestamp() from removed r
-      order by name
-      on conflict (name) do update set account_id = excluded.account_id, deleted_at = excluded.deleted_at;
-      -- A rest takes a week at most.
-      delete from resting_names r where r.deleted_at at time zone 'UTC' < (statement_timestamp() - interval '8 days') at time zone 'UTC';
+      insert into resting_names (name, account_id, until)
+      select coalesce(to_jsonb(r) ->> 'addr', to_jsonb(r) ->> 'domain') as name, r.account_id,
+        clock_timestamp() + make_interval(secs => coalesce((
+          select (e.data::json ->> 'rest_ms')::float8 from events e
+          where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = r.version + 1), 3600000) / 1000)
+      from removed r order by name
+      on conflict (name) do update set account_id = excluded.account_id, until = excluded.until;
+      -- The streams of edges tell of the end of a rest for a day at most.
+      delete from resting_names where name in (
+        select o.name from resting_names o
+        where o.until at time zone 'UTC' < (statement_timestamp() - interval '1 day') at time zone 'UTC'
+        limit 100 for update skip locked);
       return null;
     end $$;
     create trigger reserved_addrs_rest after delete on reserved_addrs referencing old table as removed

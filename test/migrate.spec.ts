@@ -33,18 +33,18 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1795824000001: '6e7c6465a200e051',
-  Accounts1795824000002: 'e727ffd4b2fb9687',
-  SshCredentials1795824000003: '23ab3ce21cbdd348',
-  TcpEdges1795824000004: 'a10cd121a71e9b51',
-  IpPolicies1795824000005: '8a3c1f03d0993af6',
-  TunnelGroups1795824000006: '3ff5848d18d91d27',
-  Claims1795824000007: '24cfb54e7db3b837',
-  BindDecisions1795824000008: 'c49d9fc7c6fcf7c7',
-  Transparency1795824000009: '3e5e1b13b4b89efd',
-  TunnelSessions1795824000010: 'f2a49a593d3b1266',
-  TunnelRecords1795824000011: 'a142621ef04fbe9e',
-  Reservations1795824000012: '0bcedd695d15fb39',
+  EventLog1795910400001: '6e7c6465a200e051',
+  Accounts1795910400002: 'e727ffd4b2fb9687',
+  SshCredentials1795910400003: '23ab3ce21cbdd348',
+  TcpEdges1795910400004: 'a10cd121a71e9b51',
+  IpPolicies1795910400005: '8a3c1f03d0993af6',
+  TunnelGroups1795910400006: '3ff5848d18d91d27',
+  Claims1795910400007: '24cfb54e7db3b837',
+  BindDecisions1795910400008: 'c49d9fc7c6fcf7c7',
+  Transparency1795910400009: '3e5e1b13b4b89efd',
+  TunnelSessions1795910400010: 'f2a49a593d3b1266',
+  TunnelRecords1795910400011: 'a142621ef04fbe9e',
+  Reservations1795910400012: '8f1d6261ef63c699',
 };
 
 /** The SQL of each migration, without comments and blanks. */

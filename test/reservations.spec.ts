@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { READ_MODELS } from '../src/api/read-models.js';
-import type { Answer, ApiClient } from './support/api-client.js';
+import { type Answer, ApiClient } from './support/api-client.js';
 import { provenOf } from './support/found.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -152,6 +152,38 @@ describe('a pool', () => {
     }
   });
 
+  it('chooses nothing for a repetition under an Idempotency-Key: it answers as before, though no address is left', async () => {
+    const tiny = await startService({ ...GATEWAY, addressPools: [{ ...POOLS[1], to: 30_000 } as (typeof POOLS)[0]] });
+    try {
+      const once = { 'idempotency-key': 'only-one' };
+      const [first, again] = [
+        await tiny.admin.post('/reserved_addrs', {}, once),
+        await tiny.admin.post('/reserved_addrs', {}, once),
+      ];
+      expect([first.status, again.status]).toEqual([201, 201]);
+      expect(again.body).toEqual(first.body);
+      expect((await tiny.admin.post('/reserved_addrs', {})).status).toBe(409);
+    } finally {
+      await tiny.stop();
+    }
+  });
+
+  it('that was set under a domain which another account has already gives no address, and says so', async () => {
+    const older = await startService(GATEWAY);
+    try {
+      const stranger = await addAccount(older);
+      await reserve('reserved_domains', { domain: '*.tcp.example.com' }, stranger.client);
+      const later = await startCopy(older, SETTINGS);
+      const refused = await later.admin.post('/reserved_addrs', { region: 'eu' });
+      expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('no free address') } });
+      const own = await new ApiClient(later.app.url, stranger.client.token).post('/reserved_addrs', { region: 'eu' });
+      expect(own.status).toBe(201);
+      await later.stop();
+    } finally {
+      await older.stop();
+    }
+  });
+
   it('gives 500 clients at two instances 500 different addresses, and the proof agrees', async () => {
     const own = await startService(SETTINGS);
     const copy = await startCopy(own, SETTINGS);
@@ -265,6 +297,9 @@ describe('a reserved domain', () => {
         expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
       }
       await reserve('reserved_domains', { domain: 'x.tunnels.example.com' }, own.admin);
+      const address = await own.admin.post('/reserved_addrs', { addr: 'gateway.example.org:22' });
+      expect(address).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
+      await reserve('reserved_addrs', { addr: 'tunnels.example.com:22' }, own.admin);
     } finally {
       await own.stop();
     }
@@ -314,6 +349,83 @@ describe('a reserved domain', () => {
       ]);
       expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
     }
+  });
+});
+
+describe('what rests', () => {
+  const remove = async (path: 'reserved_addrs' | 'reserved_domains', { id }: { readonly id: string }) =>
+    expect((await admin.delete(`/${path}/${id}`)).status).toBe(204);
+
+  it.each([
+    ['an address of it', (name: string) => [`${name}:22`, name]],
+    ['an address under it', (name: string) => [`x.${name}:22`, `*.${name}`]],
+    ['the domain of its host', (name: string) => [name, `${name}:22`]],
+    ['a wildcard over its host', (name: string) => [`*.${name}`, `x.y.${name}:22`]],
+    ['a name under it', (name: string) => [`x.${name}`, `*.${name}`]],
+  ])('keeps other accounts from a name while %s rests, and its own account not', async (_, names) => {
+    const [deleted = '', wanted = ''] = names(newDomain());
+    const pathOf = (name: string) => (name.includes(':') ? 'reserved_addrs' : 'reserved_domains');
+    const bodyOf = (name: string) => (name.includes(':') ? { addr: name } : { domain: name });
+    await remove(pathOf(deleted), await reserve(pathOf(deleted), bodyOf(deleted)));
+    const attempt = () => other.client.post(`/${pathOf(wanted)}`, bodyOf(wanted));
+    await expectRefusal(attempt, ...CONFLICT, /rests until 20/);
+    await reserve(pathOf(wanted), bodyOf(wanted));
+  });
+
+  it('is known to whoever waits for its deletion', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const addr = newAddr();
+      const reserved = await reserve('reserved_addrs', { addr });
+      const deletion = remove('reserved_addrs', reserved);
+      const answers = await Promise.all(
+        Array.from({ length: 4 }, () => other.client.post('/reserved_addrs', { addr })),
+      );
+      await deletion;
+      expect(answers.map(({ status }) => status)).toEqual([409, 409, 409, 409]);
+    }
+  });
+
+  it('keeps the time that it had at its deletion, whatever the settings say later', async () => {
+    const hasty = await startCopy(service, { ...SETTINGS, reservationRestMs: 0 });
+    const [slow, fast] = [newAddr(), newAddr()];
+    await remove('reserved_addrs', await reserve('reserved_addrs', { addr: slow }));
+    const { id } = await reserve('reserved_addrs', { addr: fast }, hasty.admin);
+    await hasty.admin.delete(`/reserved_addrs/${id}`);
+    const theirs = [other.client, new ApiClient(hasty.app.url, other.client.token)];
+    for (const client of theirs) {
+      expect(await client.post('/reserved_addrs', { addr: slow })).toMatchObject({ status: 409 });
+    }
+    await reserve('reserved_addrs', { addr: fast }, other.client);
+    await hasty.stop();
+  });
+
+  it('counts for the maximum of its account, until it is reserved again', async () => {
+    const small = await startService({ ...GATEWAY, maxReservations: 2 });
+    try {
+      const { id, addr } = await reserve('reserved_addrs', { addr: 'a.example.com:1' }, small.admin);
+      await reserve('reserved_addrs', { addr: 'a.example.com:2' }, small.admin);
+      await small.admin.delete(`/reserved_addrs/${id}`);
+      const refused = await small.admin.post('/reserved_addrs', { addr: 'a.example.com:3' });
+      expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('that rest') } });
+      await reserve('reserved_addrs', { addr }, small.admin);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  it('goes from the table a day after its end, 100 rows at each deletion', async () => {
+    const left = async () => {
+      const { rows } = await service.pool.query(`select count(*)::int as n from resting_names where name like 'old-%'`);
+      return rows[0].n;
+    };
+    await service.pool.query(
+      `insert into resting_names select 'old-' || n, $1, now() - interval '25 hours' from generate_series(1, 150) n`,
+      [other.accountId],
+    );
+    await remove('reserved_addrs', await reserve('reserved_addrs', { addr: newAddr() }));
+    expect(await left()).toBe(50);
+    await remove('reserved_addrs', await reserve('reserved_addrs', { addr: newAddr() }));
+    expect(await left()).toBe(0);
   });
 });
 

@@ -50,12 +50,13 @@ const FOR_A = ['permitted', 'reserved_elsewhere'];
 
 describe('a reserved address', () => {
   it('is bound by its account alone, also beside credentials without rules, and by no wildcard over it', async () => {
-    const name = newName();
+    const parent = newName();
+    const name = `x.${parent}`;
     await reserve(a, { addr: `${name}:7000` });
     expect(await reasons({ address: `${name}:7000` })).toEqual(FOR_A);
     expect(await reasons({ domain: name })).toEqual(FOR_A);
     expect(await reasons({ address: `${name}:7001` })).toEqual(['permitted', 'permitted']);
-    for (const target of [{ domain: '*.example.com' }, { address: '*.example.com:7000' }]) {
+    for (const target of [{ domain: `*.${parent}` }, { address: `*.${parent}:7000` }]) {
       expect(await reasonFor(keyOfB, target)).toBe('reserved_elsewhere');
     }
   });

@@ -91,7 +91,7 @@ async function load(accountId: string, from: number, credentials: number, others
     `insert into reserved_domains select ${id('ac')}, ${id('rd')}, 1, now(), '', '', '*.d' || n || '.net', '', '' from ${rows(credentials)}`,
     `insert into reserved_addrs select '${accountId}', ${id('ra')}, 1, now(), '', '', 'own' || n || '.example:1', '' from ${rows(own)}`,
     `insert into reserved_domains select '${accountId}', ${id('rd')}, 1, now(), '', '', 'own' || n || '.example', '', '' from ${rows(own)}`,
-    `insert into resting_names select 'r' || n || '.net', ${id('ac')}, now() from ${rows(others)}`,
+    `insert into resting_names select 'r' || n || '.net', ${id('ac')}, now() + interval '1 hour' from ${rows(others)}`,
     `insert into events select made.*, event_leaf_hash(account_id, position, stream_id, 1, event_id, type, data, metadata, at, recorded_at)
      from (select '${accountId}' as account_id, h.size + n - ${from} + 1 as position, ${id('sshcr')} as stream_id, 1 as stream_version, gen_random_uuid() as event_id, 'ssh_credential_created.v1' as type,
        json_build_object('description', '', 'metadata', '', 'public_key', 'key', 'acl', '{}'::text[], 'owner_id', 'bot_1', 'key_type',
@@ -146,7 +146,7 @@ async function followReservations({ service, admin: { client } }: Walk): Promise
   reserved += 1;
   const name = `plans-${reserved}.example`;
   await client.post('/edges/tcp', { hostports: [`a.${name}:1`, `b.${name}:1`, `b.${name}:2`] });
-  const changes = new EdgeChanges(service.pool, 3_600_000);
+  const changes = new EdgeChanges(service.pool);
   const { watermark } = await changes.since(undefined);
   await client.post('/reserved_addrs', { addr: `a.${name}:1` });
   for (const domain of [`b.${name}`, `*.${name}`]) await client.post('/reserved_domains', { domain });

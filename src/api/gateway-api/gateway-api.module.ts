@@ -1,7 +1,6 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
-import { ReservationPolicy } from '../reservations/address-pools.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindsController } from './binds/binds.controller.js';
 import { GatewayAnswers } from './binds/gateway-answers.js';
@@ -48,11 +47,11 @@ const logger = new Logger('SshGateway');
     },
     {
       provide: EdgeChangeStreams,
-      useFactory: (pool: Pool, { reservationRestMs }: ReservationPolicy) => {
-        const changes = new EdgeChanges(pool, reservationRestMs);
-        return new EdgeChangeStreams(new ChangeWatch(changes, (message) => logger.warn(message)));
+      useFactory: (pool: Pool) => {
+        const watch = new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message));
+        return new EdgeChangeStreams(watch);
       },
-      inject: [POOL, ReservationPolicy],
+      inject: [POOL],
     },
     BindDecisionQueue,
     GatewayAnswers,

@@ -59,10 +59,10 @@ describe('the pools of a region', () => {
   });
 });
 
-it('the host of the public URL is unreservable, beside those that the operator names', () => {
-  const policy = { addressPools: [], reservationRestMs: 0, maxReservations: 1, unreservableHosts: ['a.example.com'] };
-  const hosts = (publicUrl: string | undefined) => withPublicHost(policy, publicUrl).unreservableHosts;
-  expect(hosts(undefined)).toEqual(['a.example.com']);
-  expect(hosts('https://API.Example.com.:8443/base')).toEqual(['a.example.com', 'api.example.com']);
-  expect(hosts('https://b\u00fcro.example.com')).toEqual(['a.example.com', 'xn--bro-hoa.example.com']);
+it('the host of the public URL is known in its canonical form', () => {
+  const policy = { addressPools: [], reservationRestMs: 0, maxReservations: 1, unreservableHosts: [] };
+  const host = (publicUrl: string | undefined) => withPublicHost(policy, publicUrl).publicHost;
+  expect(host(undefined)).toBeUndefined();
+  expect(host('https://API.Example.com.:8443/base')).toBe('api.example.com');
+  expect(host('https://b\u00fcro.example.com')).toBe('xn--bro-hoa.example.com');
 });

@@ -49,15 +49,20 @@ export abstract class ReservationPolicy {
   /** For how long a deleted address or domain is bound by nobody, and reserved by no other account. */
   abstract readonly reservationRestMs: number;
   abstract readonly maxReservations: number;
-  /** Canonical names that nobody may reserve as a domain, nor a wildcard that covers them. */
+  /** Canonical names that nobody may reserve, nor a wildcard that covers them, nor addresses at them but those of a pool. */
   abstract readonly unreservableHosts: readonly string[];
+  /** The host of the service's own URL, which nobody may reserve as a domain. */
+  readonly publicHost?: string;
 }
+
+/** The data of the event of a deletion: what rests keeps its time when the setting changes. */
+export const restOf = ({ reservationRestMs }: ReservationPolicy) => ({ rest_ms: reservationRestMs });
 
 /** The policy under which nobody may reserve the host of the service's own URL either. */
 export function withPublicHost(policy: ReservationPolicy, publicUrl: string | undefined): ReservationPolicy {
   if (publicUrl === undefined) return policy;
   const host = new URL(publicUrl).hostname.replace(/\.$/, '');
-  return { ...policy, unreservableHosts: [...policy.unreservableHosts, host] };
+  return { ...policy, publicHost: host };
 }
 
 /** The pool of an address. `host` is canonical, and may be a wildcard, which is in the pool of each host that it covers. */

@@ -4,28 +4,37 @@ import { onPrimary, POOL, queryNamed } from '../../database/index.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { type AddressPool, poolIsEmpty, poolsOf, ReservationPolicy, randomAddresses } from './address-pools.js';
 
-/** The addresses of $1 that are neither reserved nor resting; $2: for how long they rest, in milliseconds. */
+/**
+ * The addresses of $1 that are neither reserved nor resting, at hosts of which no other account than $2 has or had the
+ * domain.
+ */
 const FREE = onPrimary({
   name: 'free_addrs',
-  text: `select wanted.addr from unnest($1::text[]) as wanted(addr)
-    where not exists (select from reserved_addrs a where a.addr = wanted.addr)
-      and not exists (select from resting_names r where r.name = wanted.addr
-        and r.deleted_at > statement_timestamp() - $2::float8 * interval '1 millisecond')`,
+  text: `with free_hosts as materialized (
+      select hosts.host from (select distinct host_of(addr) as host from unnest($1::text[]) as wanted(addr)) hosts
+      where not exists (select from reserving_accounts(hosts.host, false) r where r <> $2)
+        and not exists (select from resting_names r where r.name = any(covering_names(hosts.host))
+          and r.account_id <> $2 and r.until > statement_timestamp()))
+    select wanted.addr from unnest($1::text[]) as wanted(addr)
+    where host_of(wanted.addr) in (select host from free_hosts)
+      and not exists (select from reserved_addrs a where a.addr = wanted.addr)
+      and not exists (select from resting_names r where r.name = wanted.addr and r.until > statement_timestamp())`,
 });
 
-/** Until when $1 rests for other accounts than the one that had it; $2 as above, $3: the account that wants it. */
+/** Until when $1 rests for the account $2, which did not have it. */
 const RESTS_UNTIL = onPrimary({
   name: 'name_rests_until',
-  text: `select max(r.deleted_at) + $2::float8 * interval '1 millisecond' as until from resting_of($1) r
-    where r.account_id <> $3 and r.deleted_at > statement_timestamp() - $2::float8 * interval '1 millisecond'`,
+  text: 'select max(r.until) as until from resting_of($1) r where r.account_id <> $2',
 });
 
-/** $1: an account; $2: where the count may stop. */
+/** $1: an account; $2: where the count may stop. What rests counts too, except $3: else an account could make a pool rest. */
 const NUMBER = {
   name: 'number_of_reservations',
   text: `select count(*)::int as n from (
       (select from reserved_addrs a where a.account_id = $1 limit $2)
       union all (select from reserved_domains d where d.account_id = $1 limit $2)
+      union all (select from resting_names r where r.account_id = $1 and r.name <> $3
+        and r.until > statement_timestamp() limit $2)
     ) counted`,
 };
 
@@ -44,49 +53,60 @@ export class FreeAddresses {
     private readonly policy: ReservationPolicy,
   ) {}
 
-  /** Throws Problem if the account has its maximum of reservations. Creates that race may exceed it by a few. */
-  async requireRoom(accountId: string): Promise<void> {
+  /**
+   * Throws Problem if the account has its maximum of reservations beside `name`, which may be its own and rest. Creates
+   * that race may exceed it by a few.
+   */
+  async requireRoom(accountId: string, name = ''): Promise<void> {
     const { maxReservations: max } = this.policy;
-    const { rows } = await queryNamed<{ n: number }>(this.pool, NUMBER, [accountId, max]);
+    const { rows } = await queryNamed<{ n: number }>(this.pool, NUMBER, [accountId, max, name]);
     if ((rows[0]?.n ?? 0) < max) return;
-    throw new Problem('conflict', `The account has ${max} reservations, and the maximum (MAX_RESERVATIONS) is ${max}.`);
+    const sentence = `The account has ${max} reservations or more, with those that it deleted and that rest.`;
+    throw new Problem('conflict', `${sentence} The maximum (MAX_RESERVATIONS) is ${max}.`);
   }
 
   /** Throws Problem if another account had the address or domain until shortly before. */
   async refuseResting(accountId: string, name: string): Promise<void> {
-    const values = [name, this.policy.reservationRestMs, accountId];
-    const { rows } = await queryNamed<{ until: Date | null }>(this.pool, RESTS_UNTIL, values);
+    const { rows } = await queryNamed<{ until: Date | null }>(this.pool, RESTS_UNTIL, [name, accountId]);
     const until = rows[0]?.until;
     if (until == null) return;
     const sentence = `${quoted(name)} was another account's until a short time ago, and rests until ${until.toISOString()}.`;
     throw new Problem('conflict', sentence);
   }
 
-  /** Runs `use` with a free address of the pools of a region. Throws Problem if there is none. */
-  async withAny<T>(region: string, use: (addr: string) => Promise<T>): Promise<T> {
-    const addr = await this.any(region);
-    this.underWay.add(addr);
+  /**
+   * Runs `use`, which may take free addresses of the pools of a region. What it took is given to nobody else through this
+   * instance until it ends.
+   */
+  async withAny<T>(accountId: string, region: string, use: (take: () => Promise<string>) => Promise<T>): Promise<T> {
+    const taken = new Set<string>();
+    const take = async (): Promise<string> => {
+      const addr = await this.any(accountId, region);
+      this.underWay.add(addr);
+      taken.add(addr);
+      return addr;
+    };
     try {
-      return await use(addr);
+      return await use(take);
     } finally {
-      this.underWay.delete(addr);
+      for (const addr of taken) this.underWay.delete(addr);
     }
   }
 
-  private async any(region: string): Promise<string> {
+  /** Throws Problem if no address is free. */
+  private async any(accountId: string, region: string): Promise<string> {
     const pools = poolsOf(this.policy.addressPools, region);
-    const [first] = await this.free(randomAddresses(pools, RANDOM_ADDRESSES));
+    const [first] = await this.free(accountId, randomAddresses(pools, RANDOM_ADDRESSES));
     if (first !== undefined) return first;
     for (const addresses of slicesOf(pools)) {
-      const [any] = shuffled(await this.free(addresses));
+      const [any] = shuffled(await this.free(accountId, addresses));
       if (any !== undefined) return any;
     }
     throw poolIsEmpty(region);
   }
 
-  private async free(addresses: readonly string[]): Promise<readonly string[]> {
-    const values = [addresses, this.policy.reservationRestMs];
-    const { rows } = await queryNamed<{ addr: string }>(this.pool, FREE, values);
+  private async free(accountId: string, addresses: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await queryNamed<{ addr: string }>(this.pool, FREE, [addresses, accountId]);
     return rows.map(({ addr }) => addr).filter((addr) => !this.underWay.has(addr));
   }
 }

@@ -8,12 +8,12 @@ import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { retryOnConstraints } from '../resources/edge-references.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
-import { poolOf, ReservationPolicy, serves } from './address-pools.js';
+import { poolOf, ReservationPolicy, restOf, serves } from './address-pools.js';
 import { FreeAddresses } from './free-addresses.js';
 import { type ReservedAddr, reservedAddr } from './reserved-addr.js';
 import { ADDR_CONSTRAINT } from './reserved-addrs.read-model.js';
 import { type CreateReservedAddrBody, RESERVED_ADDRS, type UpdateReservedAddrBody } from './reserved-addrs.resource.js';
-import { ELSEWHERE_CONSTRAINT } from './reserved-domains.read-model.js';
+import { ELSEWHERE_CONSTRAINT, RESTS_CONSTRAINT } from './reserved-domains.read-model.js';
 
 export class CreateReservedAddr extends CreateCommand<CreateReservedAddrBody> {}
 export class UpdateReservedAddr extends UpdateCommand<UpdateReservedAddrBody> {}
@@ -30,25 +30,47 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
   execute({ context, body }: CreateReservedAddr) {
     const { addr, region = '', description = '', metadata = '' } = body;
     const texts = { description, metadata };
-    // Another instance may give the same address to another account: then this one takes the next.
     return addr === undefined
-      ? retryOnConstraints([ADDR_CONSTRAINT], () =>
-          this.free.withAny(region, (any) => this.create(context, { ...texts, ...this.placed(any, region) })),
-        )
+      ? this.createAny(context, region, texts)
       : this.createNamed(context, { ...texts, ...this.placed(parseHostport(addr, 'addr').canonical, region) });
   }
 
-  /** Throws Problem if the pool of the address does not serve the region. */
+  /** Another instance may give the same address to another account: then this one takes the next. */
+  private createAny(context: RequestContext, region: string, texts: Pick<ReservedAddr, 'description' | 'metadata'>) {
+    return retryOnConstraints([ADDR_CONSTRAINT, ELSEWHERE_CONSTRAINT, RESTS_CONSTRAINT], () =>
+      this.free.withAny(context.accountId, region, (take) =>
+        this.create(context, async () => {
+          const placed = this.placed(await take(), region);
+          await this.free.requireRoom(context.accountId);
+          return { ...texts, ...placed };
+        }),
+      ),
+    );
+  }
+
+  /** Throws Problem if nobody may reserve the address, or if its pool does not serve the region. */
   private placed(addr: string, region: string): Pick<ReservedAddr, 'addr' | 'region'> {
     const { host, port } = splitPort(addr);
     const pool = poolOf(this.policy.addressPools, host, Number(port));
+    if (pool === undefined && this.policy.unreservableHosts.includes(host)) {
+      throw new Problem(
+        'conflict',
+        `${quoted(addr)} cannot be reserved: all accounts share the host, and no pool has the port.`,
+      );
+    }
     if (pool === undefined || serves(pool, region)) return { addr, region: pool?.region || region };
     throw malformed(`region is ${quoted(region)}, but the pool of ${quoted(addr)} has ${quoted(pool.region)}.`);
   }
 
   private async createNamed(context: RequestContext, state: ReservedAddr) {
+    const { accountId } = context;
+    const choose = async () => {
+      await this.free.refuseResting(accountId, state.addr);
+      await this.free.requireRoom(accountId, state.addr);
+      return state;
+    };
     try {
-      return await this.create(context, state, () => this.free.refuseResting(context.accountId, state.addr));
+      return await retryOnConstraints([RESTS_CONSTRAINT], () => this.create(context, choose));
     } catch (error) {
       if (!(error instanceof ConstraintViolated)) throw error;
       if (error.constraint === ADDR_CONSTRAINT)
@@ -58,12 +80,9 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
     }
   }
 
-  private create(context: RequestContext, state: ReservedAddr, guard?: () => Promise<void>) {
-    return this.changes.create(RESERVED_ADDRS, context, async () => {
-      await guard?.();
-      await this.free.requireRoom(context.accountId);
-      return reservedAddr.create(state);
-    });
+  /** `choose`: what to reserve; throws Problem. A repetition under an Idempotency-Key chooses nothing. */
+  private create(context: RequestContext, choose: () => Promise<ReservedAddr>) {
+    return this.changes.create(RESERVED_ADDRS, context, async () => reservedAddr.create(await choose()));
   }
 }
 
@@ -80,10 +99,14 @@ class UpdateReservedAddrHandler implements ICommandHandler<UpdateReservedAddr> {
 
 @CommandHandler(DeleteReservedAddr)
 class DeleteReservedAddrHandler implements ICommandHandler<DeleteReservedAddr> {
-  constructor(private readonly changes: Changes) {}
+  constructor(
+    private readonly changes: Changes,
+    private readonly policy: ReservationPolicy,
+  ) {}
 
   execute({ context, id }: DeleteReservedAddr) {
-    return this.changes.apply(RESERVED_ADDRS, context, id, (one) => reservedAddr.remove(one));
+    const decide = (one: ReservedAddr | undefined) => reservedAddr.remove(one, restOf(this.policy));
+    return this.changes.apply(RESERVED_ADDRS, context, id, decide);
   }
 }
 

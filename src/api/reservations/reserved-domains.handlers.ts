@@ -4,11 +4,12 @@ import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { ReservationPolicy } from './address-pools.js';
+import { retryOnConstraints } from '../resources/edge-references.js';
+import { ReservationPolicy, restOf } from './address-pools.js';
 import { FreeAddresses } from './free-addresses.js';
 import { covers } from './reservation.js';
-import { parseDomain, reservedDomain } from './reserved-domain.js';
-import { DOMAIN_CONSTRAINT, ELSEWHERE_CONSTRAINT } from './reserved-domains.read-model.js';
+import { parseDomain, type ReservedDomain, reservedDomain } from './reserved-domain.js';
+import { DOMAIN_CONSTRAINT, ELSEWHERE_CONSTRAINT, RESTS_CONSTRAINT } from './reserved-domains.read-model.js';
 import {
   type CreateReservedDomainBody,
   RESERVED_DOMAINS,
@@ -35,17 +36,18 @@ class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomai
     this.refuseUnreservable(domain);
     const decide = async () => {
       await this.free.refuseResting(context.accountId, domain);
-      await this.free.requireRoom(context.accountId);
+      await this.free.requireRoom(context.accountId, domain);
       return reservedDomain.create({ description, metadata, domain, text, region });
     };
-    return this.changes.create(RESERVED_DOMAINS, context, decide).catch((error) => explain(error, domain));
+    const create = () => this.changes.create(RESERVED_DOMAINS, context, decide);
+    return retryOnConstraints([RESTS_CONSTRAINT], create).catch((error) => explain(error, domain));
   }
 
   /** One account must not take a name from all others through which they reach the gateways or the service. */
   private refuseUnreservable(domain: string): void {
-    const { addressPools, unreservableHosts } = this.policy;
-    const hosts = [...addressPools.map(({ host }) => host), ...unreservableHosts];
-    const host = hosts.find((one) => covers(domain, one));
+    const { addressPools, unreservableHosts, publicHost } = this.policy;
+    const hosts = [...addressPools.map(({ host }) => host), ...unreservableHosts, publicHost];
+    const host = hosts.find((one) => one !== undefined && covers(domain, one));
     if (host === undefined) return;
     throw new Problem('conflict', `${quoted(domain)} cannot be reserved: all accounts share the host ${quoted(host)}.`);
   }
@@ -66,10 +68,14 @@ class UpdateReservedDomainHandler implements ICommandHandler<UpdateReservedDomai
 
 @CommandHandler(DeleteReservedDomain)
 class DeleteReservedDomainHandler implements ICommandHandler<DeleteReservedDomain> {
-  constructor(private readonly changes: Changes) {}
+  constructor(
+    private readonly changes: Changes,
+    private readonly policy: ReservationPolicy,
+  ) {}
 
   execute({ context, id }: DeleteReservedDomain) {
-    return this.changes.apply(RESERVED_DOMAINS, context, id, (one) => reservedDomain.remove(one));
+    const decide = (one: ReservedDomain | undefined) => reservedDomain.remove(one, restOf(this.policy));
+    return this.changes.apply(RESERVED_DOMAINS, context, id, decide);
   }
 }
 

@@ -20,3 +20,5 @@ export const reservedDomainsReadModel: ReadModel<ReservedDomain, ReservedDomainE
 export const DOMAIN_CONSTRAINT = 'reserved_domains_domain';
 /** The triggers on both tables report this if another account has reserved what overlaps. */
 export const ELSEWHERE_CONSTRAINT = 'reserved_elsewhere';
+/** The triggers report this if a name of another account rests that is the same or overlaps. */
+export const RESTS_CONSTRAINT = 'rests_elsewhere';

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { coalesced, onPrimary, POOL, queryNamed } from '../../database/index.js';
 import { type BindTarget, splitPort } from '../../rules/index.js';
 import { poolOf, ReservationPolicy } from './address-pools.js';
-import type { Judge, ReservationReason } from './reservation.js';
+import { covers, type Judge, type ReservationReason } from './reservation.js';
 
 /** What is reserved of some targets, as the database said. */
 export interface Reservations {
@@ -19,20 +19,27 @@ interface Found {
   readonly holder: string | null;
   /** Accounts with a domain that covers the name, or with what a wildcard or a domain covers. Two are enough to tell. */
   readonly accounts: readonly string[];
-  /** A reservation of it was deleted a short time ago. */
-  readonly isResting: boolean;
+  /** Accounts that deleted a reservation of it, or of what overlaps it, a short time ago. Two are enough to tell. */
+  readonly resting: readonly string[];
 }
 
-/** $1: names; $2: for how long a deleted one rests, in milliseconds. A domain covers the addresses at its host. */
+/**
+ * $1: names. A domain covers the addresses at its host, so names of one host share a look-up. Each look-up stops at the
+ * second account, since an account can have thousands of names under a wildcard.
+ */
 const FIND = onPrimary({
   name: 'reserved_names',
-  text: `select wanted.name, a.account_id as holder,
-      array(select distinct r from reserving_accounts(host_of(wanted.name), host_of(wanted.name) = wanted.name) r order by r limit 2)
-        as accounts,
-      exists (select from resting_of(wanted.name) r
-        where r.deleted_at > statement_timestamp() - $2::float8 * interval '1 millisecond') as "isResting"
-    from unnest($1::text[]) as wanted(name)
-    left join lateral (select o.account_id from reserved_addrs o where o.addr = wanted.name limit 1) a on true`,
+  text: `with wanted as materialized (
+      select name, host_of(name) as host, host_of(name) = name as is_host from unnest($1::text[]) as names(name)),
+    hosts as materialized (
+      select h.host, h.is_host, array_remove(array[first.r, second.r], null) as accounts
+      from (select distinct host, is_host from wanted) h
+      left join lateral (select r from reserving_accounts(h.host, h.is_host) r limit 1) first on true
+      left join lateral (select r from reserving_accounts(h.host, h.is_host) r where r <> first.r limit 1) second on true)
+    select w.name, a.account_id as holder, h.accounts,
+      array(select distinct r.account_id from resting_of(w.name) r order by 1 limit 2) as resting
+    from wanted w join hosts h on h.host = w.host and h.is_host = w.is_host
+    left join lateral (select o.account_id from reserved_addrs o where o.addr = w.name limit 1) a on true`,
 });
 
 /** Who alone may bind or serve a target; null: nobody. All others are refused for the reason. */
@@ -51,7 +58,7 @@ export class ReservedNames {
 
   /** The settings that its judgements depend on, as text. */
   get settings(): string {
-    return JSON.stringify([this.policy.addressPools, this.policy.reservationRestMs]);
+    return JSON.stringify(this.policy.addressPools);
   }
 
   async read(targets: readonly BindTarget[]): Promise<Reservations> {
@@ -81,23 +88,25 @@ export class ReservedNames {
     return undefined;
   }
 
-  private ruling({ host, port }: Named, { holder, accounts, isResting }: Found): Ruling | undefined {
+  private ruling({ host, port }: Named, { holder, accounts, resting }: Found): Ruling | undefined {
     if (holder !== null) return { only: holder, reason: 'reserved_elsewhere' };
-    if (port !== undefined && this.isInPool(host, port)) return { only: null, reason: 'not_reserved' };
+    if (this.isInPool(host, port)) return { only: null, reason: 'not_reserved' };
     const [first, ...others] = accounts;
-    if (first !== undefined) return { only: others.length === 0 ? first : null, reason: 'reserved_elsewhere' };
-    return isResting ? { only: null, reason: 'not_reserved' } : undefined;
+    if (first === undefined) return resting.length > 0 ? { only: null, reason: 'not_reserved' } : undefined;
+    // A wildcard can overlap what several accounts have or had.
+    const isOne = others.length === 0 && resting.every((one) => one === first);
+    return { only: isOne ? first : null, reason: 'reserved_elsewhere' };
   }
 
-  /** Port 0 can become any port of the host. */
-  private isInPool(host: string, port: number): boolean {
+  /** Port 0 can become any port of the host, and without a port it is the whole host. */
+  private isInPool(host: string, port = 0): boolean {
     const { addressPools } = this.policy;
     if (port !== 0) return poolOf(addressPools, host, port) !== undefined;
-    return addressPools.some(({ from }) => poolOf(addressPools, host, from) !== undefined);
+    return addressPools.some((pool) => covers(host, pool.host));
   }
 
   private readonly find = coalesced<Found>(async (names) => {
-    const { rows } = await queryNamed<Found & object>(this.pool, FIND, [names, this.policy.reservationRestMs]);
+    const { rows } = await queryNamed<Found & object>(this.pool, FIND, [names]);
     return new Map(rows.map((row) => [row.name, row]));
   });
 }

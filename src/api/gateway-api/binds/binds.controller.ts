@@ -20,7 +20,7 @@ import {
   toAnswer,
 } from './binds.resource.js';
 import { GatewayAnswers } from './gateway-answers.js';
-import { readKey, readRequiredParameter, readTargets } from './gateway-requests.js';
+import { readAskedTargets, readKey, readRequiredParameter } from './gateway-requests.js';
 
 /** A gateway serves all accounts and authenticates with a token of the deployment, so these routes have no account. */
 const FOR_GATEWAYS = { isForGateways: true };
@@ -64,7 +64,7 @@ export class BindsController {
     @Body() { public_key, fingerprint, target, source }: AuthorizeBody,
     @Req() request: FastifyRequest,
   ): Promise<BindDecisionAnswer | BindDecisionAnswers> {
-    const { targets, isList } = await readTargets(target);
+    const { targets, isList } = await readAskedTargets(target);
     const key = readKey(public_key, fingerprint);
     const decisions = await this.answers.authorize(gatewayOf(request), key, targets, {
       address: ipOf(request),

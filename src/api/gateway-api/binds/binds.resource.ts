@@ -48,16 +48,18 @@ const ASKED = {
   },
 };
 
-/** Bodies that name what to bind. */
-export const TARGET = {
+const targetField = (one: object) => ({
   description: `The target to bind, or a list of up to ${MAX_TARGETS} targets.`,
   required: true,
-  oneOf: [ASKED, { type: 'array', items: ASKED, minItems: 1, maxItems: MAX_TARGETS }],
+  oneOf: [one, { type: 'array', items: one, minItems: 1, maxItems: MAX_TARGETS }],
   example: { domain: 'app.example.com' },
-};
+});
+
+/** Bodies that name what to bind. */
+export const TARGET = targetField(TARGET_SCHEMA);
 
 export class AuthorizeBody extends IdentifyBody {
-  @Anything(TARGET) target?: unknown;
+  @Anything(targetField(ASKED)) target?: unknown;
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
     description:
       'Where the tunnel comes from: an address, or `address:port` with IPv6 in brackets. It is recorded with the decision. ' +

@@ -28,24 +28,42 @@ export function readKey(publicKey: string | undefined, fingerprint: string | und
   return fingerprint === undefined ? parsePublicKey(publicKey, ANY_KEY).fingerprint : readFingerprint(fingerprint);
 }
 
-/** The targets in the order sent. `isList` says whether the answer is a list too. */
-export async function readTargets(
-  target: unknown,
-): Promise<{ readonly targets: readonly BindTarget[]; readonly isList: boolean }> {
+/** Each name is looked up among the reservations. */
+const MAX_NAMES = 10_000;
+
+interface ReadTargets {
+  /** In the order sent. */
+  readonly targets: readonly BindTarget[];
+  /** Whether the answer is a list too. */
+  readonly isList: boolean;
+}
+
+/** The targets of a gateway, which may have aliases. */
+export async function readAskedTargets(target: unknown): Promise<ReadTargets> {
+  const read = await readTargets(target, ['aliases']);
+  const names = read.targets.reduce((sum, one) => sum + 1 + aliasesOf(one).length, 0);
+  if (names <= MAX_NAMES) return read;
+  throw malformed(`The targets and their aliases are ${names}; the maximum is ${MAX_NAMES}. Ask about some of them.`);
+}
+
+const aliasesOf = (target: BindTarget) => (target.kind === 'address' && target.aliases) || [];
+
+/** `besideAddress`: what a target with an address may have more. */
+export async function readTargets(target: unknown, besideAddress: readonly string[] = []): Promise<ReadTargets> {
   if (target === undefined) throw malformed('target is missing; send the target to bind.');
-  if (!Array.isArray(target)) return { targets: [readTarget(target, 'target')], isList: false };
+  if (!Array.isArray(target)) return { targets: [readTarget(target, 'target', besideAddress)], isList: false };
   if (target.length === 0 || target.length > MAX_TARGETS) {
     throw malformed(`target has ${target.length} items; it takes 1 to ${MAX_TARGETS}.`);
   }
-  const { results } = await mapInTurns(target, (one, n) => readTarget(one, `target[${n}]`));
+  const { results } = await mapInTurns(target, (one, n) => readTarget(one, `target[${n}]`, besideAddress));
   return { targets: results, isList: true };
 }
 
 /** One target. `field` names it in messages. */
-export function readTarget(value: unknown, field: string): BindTarget {
+export function readTarget(value: unknown, field: string, besideAddress: readonly string[] = []): BindTarget {
   if (!isJsonObject(value)) throw malformed(`${field} must be an object such as {"domain": "app.example.com"}.`);
   const names = ['domain', 'address', 'label'];
-  refuseUnknownMembers(value, typeof value.address === 'string' ? [...names, 'aliases'] : names, field);
+  refuseUnknownMembers(value, typeof value.address === 'string' ? [...names, ...besideAddress] : names, field);
   if (isJsonObject(value.label)) refuseUnknownMembers(value.label, ['key', 'value'], `${field}.label`);
   try {
     return parseBindTarget(value);

@@ -30,10 +30,9 @@ export interface ChangedEdgePart extends Ref {
 }
 
 const PREFIXES = `('edgt', 'ipp_', 'ipr_', 'bkdt')`;
-const REST = `make_interval(secs => $3::float8 / 1000)`;
 /** In the words of the index on it. */
-const RESTED = `r.deleted_at at time zone 'UTC' > ($2::timestamptz - ${REST}) at time zone 'UTC'
-  and r.deleted_at at time zone 'UTC' <= ((select now from moment) - ${REST}) at time zone 'UTC'`;
+const RESTED = `r.until at time zone 'UTC' > $2::timestamptz at time zone 'UTC'
+  and r.until at time zone 'UTC' <= (select now from moment) at time zone 'UTC'`;
 
 /** All claims of hostports, in all accounts, at an address, at a host, or at the hosts under a wildcard. */
 const CLAIMED_AT = `select c.account_id, substr(c.value, 10) as hostport from claims c where c.value = 'hostport:' || n.name
@@ -46,10 +45,7 @@ const CLAIMED_AT = `select c.account_id, substr(c.value, 10) as hostport from cl
       and reverse(host_of(c.value)) collate "C" >= reverse(substr(n.name, 2)) collate "C"
       and reverse(host_of(c.value)) collate "C" < reverse(substr(n.name, 3)) || '/' collate "C"`;
 
-/**
- * $1 and $2: snapshot and clock of the last look, see CredentialChanges, which finds its events in the same way; $3: for
- * how many milliseconds the name of a deleted reservation rests.
- */
+/** $1 and $2: snapshot and clock of the last look, see CredentialChanges, which finds its events in the same way. */
 const CHANGES = onPrimary({
   name: 'edge_changes',
   text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
@@ -105,14 +101,10 @@ const CHANGES = onPrimary({
 
 /** Finds the edges, IP policies, tunnel groups and reservations of all accounts that may have changed since a watermark. */
 export class EdgeChanges {
-  constructor(
-    private readonly pool: Pool,
-    private readonly reservationRestMs: number,
-  ) {}
+  constructor(private readonly pool: Pool) {}
 
   since(last: Watermark | undefined): Promise<NewChanges<ChangedEdgePart>> {
-    const values = [last?.snapshot ?? null, last?.now ?? null, this.reservationRestMs];
-    return changesSince(this.pool, CHANGES, values, last);
+    return changesSince(this.pool, CHANGES, [last?.snapshot ?? null, last?.now ?? null], last);
   }
 }
 
