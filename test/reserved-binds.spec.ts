@@ -130,6 +130,9 @@ describe('a port of a pool', () => {
   it('is bound by nobody until it is reserved, also as any port of the host', async () => {
     expect(await reasons({ address: `${POOL_HOST}:20001` })).toEqual(['not_reserved', 'not_reserved']);
     expect(await reasons({ address: `${POOL_HOST}:0` })).toEqual(['not_reserved', 'not_reserved']);
+    for (const domain of [POOL_HOST, '*.tcp.example.com']) {
+      expect(await reasons({ domain })).toEqual(['not_reserved', 'not_reserved']);
+    }
     expect(await reasons({ address: `${POOL_HOST}:19999` })).toEqual(['permitted', 'permitted']);
     const { addr } = await reserve(a, {});
     expect(await reasons({ address: addr })).toEqual(FOR_A);
@@ -186,8 +189,38 @@ describe('lines for stock sshd', () => {
   });
 });
 
+describe('a question', () => {
+  it('has at most 10,000 names, targets and aliases together; a check takes no aliases', async () => {
+    const aliases = Array.from({ length: 100 }, (_, n) => `h${n}.example.com:1`);
+    const targetOf = (n: number) => ({ address: `${newName()}:${n + 1}`, aliases });
+    const ask = (count: number) =>
+      service.gateway.post('/ssh_gateway/authorize', {
+        fingerprint: keyOfA.fingerprint,
+        target: Array.from({ length: count }, (_, n) => targetOf(n)),
+      });
+    expect((await ask(99)).status).toBe(200);
+    expect(await ask(100)).toMatchObject({ status: 400, body: { msg: expect.stringContaining('10100') } });
+    const target = targetOf(1);
+    for (const [path, body] of [
+      [`/ssh_credentials/${keyOfA.id}/check`, { target }],
+      ['/acl/check', { acl: [], target }],
+    ] as const) {
+      const refused = await a.client.post(path, body);
+      expect(refused).toMatchObject({ status: 400, body: { msg: expect.stringContaining('takes only') } });
+    }
+  });
+
+  it('about a wildcard over what one account has and what of another one rests is answered with no', async () => {
+    const name = newName();
+    await reserve(a, { domain: `a.${name}` });
+    expect(await reasons({ domain: `*.${name}` })).toEqual(FOR_A);
+    await (await reserve(b, { domain: `b.${name}` })).free();
+    expect(await reasons({ domain: `*.${name}` })).toEqual(['reserved_elsewhere', 'reserved_elsewhere']);
+  });
+});
+
 describe('gateways', () => {
-  it('hear of each reservation that is made or deleted, also those that serve another account', async () => {
+  it('hear of each reservation that is made or deleted, and no name of an account that they do not serve', async () => {
     const one = await startService({
       gatewayTokens: [{ token: GATEWAY_TOKEN }, { token: TOKEN_OF_ONE, accountId: 'ac_3MSH1YH1pfqRL0tXy3dC8OFwmhq' }],
     });
@@ -197,9 +230,10 @@ describe('gateways', () => {
       );
       await Promise.all(streams.map((stream) => stream.until(1)));
       const expectTold = async (count: number, name: string): Promise<void> => {
-        for (const stream of streams) {
+        for (const [n, stream] of streams.entries()) {
           await stream.until(count);
-          expect(stream.messages.slice(count - 1)).toMatchObject([{ event: 'reserved', data: { names: [name] } }]);
+          const data = n === 0 ? { names: [name], of_others: false } : { names: [], of_others: true };
+          expect(stream.messages.slice(count - 1)).toMatchObject([{ event: 'reserved', data }]);
         }
       };
       const { body } = await one.admin.post('/reserved_domains', { domain: '*.a.example' });

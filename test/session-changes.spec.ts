@@ -170,7 +170,12 @@ describe('the news of sessions', () => {
     };
     const watch = new ChangeWatch({ since: slow }, () => undefined);
     const streams = new ChangeStreams(watch, (changed) => changed.map(({ id }) => ({ name: 'opened', data: { id } })));
-    const reader = { place: 'one', who: 'This account', advice: 'close one', hears: () => true };
+    const reader = {
+      place: 'one',
+      who: 'This account',
+      advice: 'close one',
+      heardOf: <Changed>(changed: Changed) => changed,
+    };
     const stream = await streams.open(new AbortController().signal, reader);
     const session = newSession(credential);
     let text = '';

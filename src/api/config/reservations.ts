@@ -33,7 +33,7 @@ export const RESERVATIONS = {
   unreservableHosts: {
     name: 'UNRESERVABLE_HOSTS',
     about:
-      'Hosts that nobody may reserve, comma-separated, such as those of gateways: neither as a domain, nor an address at them that is in no pool. The domains of `ADDRESS_POOL` and `PUBLIC_URL` are never reserved.',
+      'Hosts, comma-separated, that nobody may reserve, nor addresses at them outside of pools. See [reservations.md](reservations.md#who-may-reserve-what).',
     example: 'gateway.example.com,api.example.com',
     fallback: [],
     fallbackText: 'none',

@@ -62,6 +62,8 @@ const readerOf = (caller: Caller): StreamReader<ChangedSession> => ({
   place: `of ${caller.principalId}`,
   who: 'This user or bot',
   advice: 'close one',
-  hears: ({ accountId, ownerId }) =>
-    accountId === caller.accountId && (readsEverything(caller) || ownerId === caller.principalId),
+  heardOf: (changed) =>
+    changed.accountId === caller.accountId && (readsEverything(caller) || changed.ownerId === caller.principalId)
+      ? changed
+      : undefined,
 });

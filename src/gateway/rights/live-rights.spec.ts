@@ -143,6 +143,18 @@ it('what another account has reserved is lost, for that reason', async () => {
   expect(lost).toEqual(['{"address":"a.test:7001"} reserved_elsewhere']);
 });
 
+it('after reservations of others, whose names it may not know, the gateway asks again about all, one time for many', async () => {
+  for (const question of HELD) hold(question);
+  for (let n = 0; n < 50; n += 1) {
+    stream?.write(`event: reserved\ndata: ${JSON.stringify({ names: [], of_others: true })}\n\n`);
+  }
+  hold({ address: 'last.test:1' });
+  tell('last.test:1');
+  await until(() => asked.filter((target) => JSON.stringify(target).includes('last.test')).length > 1);
+  for (const question of HELD) expect(asked).toContainEqual(question);
+  expect(asked.length).toBeLessThan(10 * (HELD.length + 1));
+});
+
 describe('when the stream is back, the gateway', () => {
   it('asks about nothing if the reservations are the same, and about everything if they changed', async () => {
     for (const question of HELD) hold(question);

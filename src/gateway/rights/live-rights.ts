@@ -42,6 +42,9 @@ export class LiveRights implements GatewayPart, Followed {
   changeCount = 0;
   /** The reservations up to which all that is held was asked about. */
   private reservations: string | undefined;
+  /** The last review of all that is held, and the one that waits for it. */
+  private lastReview = Promise.resolve();
+  private nextReview: Promise<void> | undefined;
 
   constructor(
     private readonly service: ServiceClient,
@@ -100,7 +103,9 @@ export class LiveRights implements GatewayPart, Followed {
 
   async reserved(data: unknown): Promise<void> {
     this.changeCount += 1;
-    const names = new OverlappingNames((data as { readonly names: readonly string[] }).names);
+    const event = data as { readonly names: readonly string[]; readonly of_others?: boolean };
+    if (event.of_others === true) return this.reviewAll();
+    const names = new OverlappingNames(event.names);
     await this.review([...this.held].filter(({ question }) => namesOf(question).some((name) => names.overlap(name))));
   }
 
@@ -127,6 +132,17 @@ export class LiveRights implements GatewayPart, Followed {
     const rights = [...this.held];
     this.held.clear();
     for (const right of rights) right.lose('service_unavailable');
+  }
+
+  /** Other accounts can reserve without a pause: reviews of all run one at a time, and the next one stands for all later. */
+  private reviewAll(): Promise<void> {
+    this.nextReview ??= this.lastReview.then(() => {
+      this.nextReview = undefined;
+      const review = this.review([...this.held]);
+      this.lastReview = review.catch(() => undefined);
+      return review;
+    });
+    return this.nextReview;
   }
 
   /** Asks again about these rights. One question has all targets of a key and source. */

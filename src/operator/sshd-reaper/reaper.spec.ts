@@ -220,6 +220,9 @@ describe('a reservation that makes the lines of a key narrower ends its session'
   const reserve = (...names: string[]): void => {
     service.streams.at(-1)?.write(`event: reserved\ndata: ${JSON.stringify({ names })}\n\n`);
   };
+  const reserveOfOthers = (): void => {
+    service.streams.at(-1)?.write(`event: reserved\ndata: ${JSON.stringify({ names: [], of_others: true })}\n\n`);
+  };
   /** Long enough for a review, which no event tells of. */
   const quiet = () => new Promise((resolve) => setTimeout(resolve, 100));
 
@@ -257,13 +260,29 @@ describe('a reservation that makes the lines of a key narrower ends its session'
     await until(isEnded);
   });
 
-  it('but a change of its credentials ends it even if it may still bind what it has', async () => {
+  it('and then a change of its credentials, if it may no longer bind what it has', async () => {
     service.options = EVERYTHING;
     await startReaper([answered('sshcr_1@1', EVERYTHING), accepted(), child(), ...bound(7001)]);
     service.options = listen('a.test');
     reserve('x.test:7001');
     await quiet();
     tell('sshcr_1');
+    await quiet();
+    expect(isEnded()).toBe(false);
+    service.options = listen('b.test');
+    tell('sshcr_1');
+    await until(isEnded);
+  });
+
+  it('also if the gateway may not know the names that others reserved', async () => {
+    service.options = EVERYTHING;
+    await startReaper([answered('sshcr_1@1', EVERYTHING), accepted(), child(), ...bound(7001)]);
+    service.options = listen('a.test');
+    reserveOfOthers();
+    await quiet();
+    expect(isEnded()).toBe(false);
+    service.options = listen('b.test');
+    reserveOfOthers();
     await until(isEnded);
   });
 

@@ -90,12 +90,13 @@ export class Reaper implements Followed {
    * the log tells that it listens at other ports only keeps what it has, but gets nothing more.
    */
   async reserved(data: unknown): Promise<void> {
-    const names = new OverlappingNames((data as { readonly names: readonly string[] }).names);
+    const event = data as { readonly names: readonly string[]; readonly of_others?: boolean };
+    const names = new OverlappingNames(event.names);
     const concerned = this.sessions
       .live()
-      .filter(({ answers }) => answers.some(({ options }) => mayPermit(options, names)));
+      .filter(({ answers }) => event.of_others === true || answers.some(({ options }) => mayPermit(options, names)));
     for (const { process } of concerned) this.doubtful.add(process);
-    const holders = concerned.filter(({ process }) => this.mayListenAt(process, names));
+    const holders = concerned.filter(({ process }) => event.of_others === true || this.mayListenAt(process, names));
     await this.review(holders.map((session) => ({ session, reason: 'reserved' })));
   }
 
@@ -202,11 +203,11 @@ export class Reaper implements Followed {
     }
   }
 
-  /** For a reservation it is enough that the key may still bind all that the session has. */
+  /** After a reservation it is enough that the key may still bind all that the session has: its lines are narrower now. */
   private keeps({ process, answers, source }: Session, reason: Reason, now: readonly string[]): boolean {
     if (answers.every(({ options }) => keepsRights(options, now, source))) return true;
     const binds = this.reported.bindsOf(process);
-    if (reason !== 'reserved' || binds.length === 0) return false;
+    if (binds.length === 0 || !(reason === 'reserved' || this.doubtful.has(process))) return false;
     this.doubtful.add(process);
     return mayBind(now, source, binds.map(listenOf));
   }

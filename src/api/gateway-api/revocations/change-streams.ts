@@ -31,15 +31,16 @@ export interface StreamReader<Changed> {
   readonly who: string;
   /** The end of the sentence that refuses another stream. */
   readonly advice: string;
-  hears(changed: Changed): boolean;
+  /** What the reader may know of a change; undefined for nothing. */
+  heardOf(changed: Changed): Changed | undefined;
 }
 
 /** A gateway hears of the accounts that it serves. */
-export const gatewayReader = (gateway: Gateway): StreamReader<Ref> => ({
+export const gatewayReader = <Changed extends Ref>(gateway: Gateway): StreamReader<Changed> => ({
   place: `of token ${gateway.tokenNumber ?? 0}`,
   who: 'This token',
   advice: 'close one, or give each gateway a token of its own',
-  hears: ({ accountId }) => servesAccount(gateway, accountId),
+  heardOf: (changed) => (servesAccount(gateway, changed.accountId) ? changed : undefined),
 });
 
 export const STREAM_LIMITS: StreamLimits = {
@@ -96,7 +97,7 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
       changed: (refs: readonly Changed[]) => {
         this.tell(
           stream,
-          refs.filter((ref) => reader.hears(ref)),
+          refs.flatMap((ref) => reader.heardOf(ref) ?? []),
         );
       },
       lost: () => end(stream),

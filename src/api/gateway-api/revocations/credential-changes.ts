@@ -85,8 +85,8 @@ const CHANGES = onPrimary({
 /** A credential whose answers may have changed, a session that somebody stopped, or a reservation made or deleted. */
 export interface GatewayChange extends Ref {
   readonly stop?: Stop;
-  /** The address or domain. */
-  readonly reserved?: string;
+  /** The address or domain; null if the reader may not know it. */
+  readonly reserved?: string | null;
 }
 
 /** The events of the stream: stops first, since each ends a connection, and credentials last, since they can be many. */
@@ -96,14 +96,20 @@ export function* gatewayEvents(changed: readonly GatewayChange[]): Generator<Str
     yield { name: 'stopped', data: { sessions: sessions.slice(n, n + MAX_CHANGES_IN_EVENT) } };
   }
   const names = changed.flatMap(({ reserved }) => reserved ?? []);
+  if (changed.some(({ reserved }) => reserved === null)) yield reservedEvent([], true);
   for (let n = 0; n < names.length; n += MAX_CHANGES_IN_EVENT) {
-    yield { name: 'reserved', data: { names: names.slice(n, n + MAX_CHANGES_IN_EVENT) } };
+    yield reservedEvent(names.slice(n, n + MAX_CHANGES_IN_EVENT), false);
   }
   const ids = changed.flatMap(({ id, stop, reserved }) => (stop === undefined && reserved === undefined ? [id] : []));
   for (let n = 0; n < ids.length; n += MAX_CHANGES_IN_EVENT) {
     yield { name: 'changed', data: { credential_ids: ids.slice(n, n + MAX_CHANGES_IN_EVENT) } };
   }
 }
+
+const reservedEvent = (names: readonly string[], of_others: boolean): StreamEvent => ({
+  name: 'reserved',
+  data: { names, of_others },
+});
 
 /** Finds the credentials of all accounts whose answers to gateways may have changed, and the sessions that were stopped. */
 export class CredentialChanges {
