@@ -407,7 +407,9 @@ describe('what rests', () => {
       await small.admin.delete(`/reserved_addrs/${id}`);
       const refused = await small.admin.post('/reserved_addrs', { addr: 'a.example.com:3' });
       expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('that rest') } });
-      await reserve('reserved_addrs', { addr }, small.admin);
+      const again = await reserve('reserved_addrs', { addr }, small.admin);
+      expect((await small.pool.query('select from resting_names')).rowCount).toBe(0);
+      expect((await small.admin.delete(`/reserved_addrs/${again.id}`)).status).toBe(204);
     } finally {
       await small.stop();
     }
