@@ -60,7 +60,7 @@ export default {
     project('pure', ['src/**/*.spec.ts'], 'fast-check'),
     service('service', ['test/*.spec.ts', 'test/clients/*.spec.ts'], onPostgres('global-setup')),
     service('program', ['test/program/*.spec.ts'], onPostgres('global-setup')),
-    service('load', ['test/load/*.spec.ts'], onPostgres('global-setup-load')),
+    service('load', ['test/load/*.spec.ts'], onPostgres('global-setup')),
     service('e2e', ['test/e2e/*.spec.ts'], onPostgres('global-setup-e2e')),
     service('faults', ['test/faults/*.spec.ts'], { globalSetup: `${SUPPORT}/global-setup-faults.mjs` }),
     service('ha', ['test/ha/*.spec.ts']),
