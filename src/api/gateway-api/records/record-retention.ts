@@ -35,9 +35,8 @@ const accountsThatHave = (name: string, table: string) => ({
 });
 
 /**
- * Looks at the next rows after $3. A row is kept as long as its credential exists. The rows to delete are arrays, since
- * PostgreSQL then looks each of them up by its key. It has no name: with a plan from a time when the table was empty, each
- * batch would read and sort all rows after $3.
+ * Looks at the next rows after $3, and keeps those whose credential exists. The rows to delete are arrays, since PostgreSQL
+ * then looks each of them up by its key. No name: a plan from an empty table would make each batch sort all rows after $3.
  */
 const purgeOf = (table: string, isUnused: string) => ({
   name: '',
