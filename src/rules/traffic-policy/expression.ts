@@ -1,0 +1,116 @@
+import { messageOf } from '../../kernel/error-message.js';
+import type { Address } from '../ip-rules/address.js';
+import { type Bindings, bindingsOf, celEnvironment, TIMESTAMP } from './cel.js';
+import { registerFunctions } from './cel-functions.js';
+import { ExpressionReader, ExpressionRefused } from './expression-steps.js';
+import { UnreadablePolicy } from './unreadable-policy.js';
+
+/** The most bytes of an expression. */
+const MAX_EXPRESSION_LENGTH = 65_536;
+/** The most steps of a decision, and so of an expression. */
+export const MAX_STEPS = 25_000;
+/** What an evaluation takes beside the nodes of the expression. */
+const STEPS_OF_EVALUATION = 3;
+/** The types of values that a text can show. */
+const SHOWN = ['string', 'int', 'uint', 'double', 'bool', TIMESTAMP];
+
+/** An expression of CEL that was read, checked and bounded. */
+export interface Expression {
+  /** Where it stands, such as `on_tcp_connect[2].expressions[0]`. */
+  readonly place: string;
+  /** An evaluation takes no more steps. */
+  readonly steps: number;
+  /** Throws if it fails: a value that is absent, an overflow, a text that is no number or time. */
+  readonly evaluate: (scene: Scene) => unknown;
+}
+
+/** What expressions see of a connection. */
+export interface Scene {
+  readonly bindings: Bindings;
+  /** The addresses of the connection, by their texts. */
+  readonly addresses: ReadonlyMap<string, Address>;
+}
+
+const SAMPLE: Scene = {
+  bindings: bindingsOf({
+    clientIp: '192.0.2.7',
+    clientPort: 49_152,
+    serverIp: '192.0.2.1',
+    serverPort: 22,
+    startedAt: new Date(0),
+    endpointId: '',
+    now: '1970-01-01T00:00:00Z',
+  }),
+  addresses: new Map(),
+};
+
+/** The expressions of one policy, which share what they have read. */
+export class Expressions {
+  private readonly environment = celEnvironment();
+  private readonly reader = new ExpressionReader();
+  private warmUpSteps = 0;
+  /** Of the scene that is being evaluated. */
+  private addresses: Scene['addresses'] = new Map();
+
+  constructor() {
+    registerFunctions(this.environment, this.reader.readings, (text) => this.addresses.get(text));
+  }
+
+  /** An expression that is true or false. Throws UnreadablePolicy. */
+  condition(text: string, place: string): Expression {
+    return this.compile(text, place, ['bool'], 'true or false');
+  }
+
+  /** An expression whose value a text can show. Throws UnreadablePolicy. */
+  shown(text: string, place: string): Expression {
+    return this.compile(text, place, SHOWN, 'a text, a number, true or false, or a time');
+  }
+
+  private compile(text: string, place: string, types: readonly string[], described: string): Expression {
+    if (text.length > MAX_EXPRESSION_LENGTH) {
+      const limit = `the maximum is ${MAX_EXPRESSION_LENGTH}; use restrict-ips for long lists`;
+      throw new UnreadablePolicy(place, `is ${text.length} characters long; ${limit}.`);
+    }
+    const parsed = orUnreadable(place, () => this.environment.parse(text));
+    const steps = orUnreadable(place, () => this.reader.stepsOf(text, parsed.ast)) + STEPS_OF_EVALUATION;
+    if (steps > MAX_STEPS) {
+      throw new UnreadablePolicy(place, `takes up to ${Math.ceil(steps)} steps; the maximum is ${MAX_STEPS}.`);
+    }
+    const { valid, type, error } = parsed.check();
+    if (!valid) throw new UnreadablePolicy(place, `is not valid: ${summaryOf(error)}.`);
+    if (!types.includes(type ?? '')) throw new UnreadablePolicy(place, `must be ${described}, and is ${type}.`);
+    const evaluate = ({ bindings, addresses }: Scene): unknown => {
+      this.addresses = addresses;
+      return parsed(bindings);
+    };
+    this.warmUp(evaluate, steps);
+    return { place, steps, evaluate };
+  }
+
+  /** The first evaluation takes several times longer than the next ones, so no connection has to be the first. */
+  private warmUp(evaluate: Expression['evaluate'], steps: number): void {
+    this.warmUpSteps += steps;
+    if (this.warmUpSteps > MAX_STEPS) return;
+    try {
+      evaluate(SAMPLE);
+    } catch {
+      // It may fail for any connection, and says so then.
+    }
+  }
+}
+
+function orUnreadable<Result>(place: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ExpressionRefused) throw new UnreadablePolicy(place, `${error.message}.`);
+    throw new UnreadablePolicy(place, `is not an expression: ${summaryOf(error)}.`);
+  }
+}
+
+/** The message of an error of cel-js, without the line that it quotes and with the public names of functions. */
+export function summaryOf(error: unknown): string {
+  if (error instanceof RangeError && error.message.includes('call stack')) return 'it is nested too deep';
+  const [summary = ''] = messageOf(error).split('\n');
+  return summary.replace(/_\(/g, '(');
+}

@@ -1,0 +1,82 @@
+import { isJsonObject } from '../../kernel/json-object.js';
+import type { Expression, Expressions } from './expression.js';
+import { timeText } from './time-fields.js';
+import { UnreadablePolicy } from './unreadable-policy.js';
+
+/** A value of JSON whose texts may have expressions, as in `client ${conn.client_ip}`. */
+export interface Template {
+  /** To fill it takes no more steps. */
+  readonly steps: number;
+  /** `evaluate` gives the value of an expression; undefined stands for no text. */
+  readonly fill: (evaluate: (expression: Expression) => unknown) => unknown;
+}
+
+const MAX_DEPTH = 8;
+
+/** Reads a value of JSON at a place. Throws UnreadablePolicy. */
+export function parseTemplate(value: unknown, place: string, expressions: Expressions, depth = 0): Template {
+  if (depth > MAX_DEPTH) throw new UnreadablePolicy(place, `is nested more than ${MAX_DEPTH} deep.`);
+  if (typeof value === 'string') return textTemplate(value, place, expressions);
+  const parse = (item: unknown, at: string): Template => parseTemplate(item, `${place}${at}`, expressions, depth + 1);
+  if (Array.isArray(value)) {
+    const items = value.map((item, n) => parse(item, `[${n}]`));
+    return { steps: stepsOf(items), fill: (evaluate) => items.map(({ fill }) => fill(evaluate)) };
+  }
+  if (!isJsonObject(value)) return { steps: 1, fill: () => value };
+  const fields = Object.entries(value).map(([name, item]) => [name, parse(item, `.${name}`)] as const);
+  return {
+    steps: stepsOf(fields.map(([, field]) => field)),
+    fill: (evaluate) => Object.fromEntries(fields.map(([name, { fill }]) => [name, fill(evaluate)])),
+  };
+}
+
+const stepsOf = (parts: readonly { readonly steps: number }[]): number =>
+  parts.reduce((sum, { steps }) => sum + steps, 1 + parts.length);
+
+function textTemplate(text: string, place: string, expressions: Expressions): Template {
+  const parts = partsOf(text, place).map((part) =>
+    part.isExpression
+      ? expressions.shown(part.text, `${place} \${ }`)
+      : { steps: 1 + part.text.length / 32, text: part.text },
+  );
+  const fill: Template['fill'] = (evaluate) =>
+    parts.map((part) => ('text' in part ? part.text : shown(evaluate(part)))).join('');
+  return { steps: stepsOf(parts), fill };
+}
+
+const shown = (value: unknown): string =>
+  value === undefined ? '' : value instanceof Date ? timeText(value) : String(value);
+
+interface Part {
+  readonly text: string;
+  readonly isExpression: boolean;
+}
+
+function partsOf(text: string, place: string): Part[] {
+  const parts: Part[] = [];
+  let at = 0;
+  for (let start = text.indexOf('${'); start >= 0; start = text.indexOf('${', at)) {
+    const end = endOfExpression(text, start + 2);
+    if (end === undefined) throw new UnreadablePolicy(place, `has \${ without }.`);
+    parts.push({ text: text.slice(at, start), isExpression: false });
+    parts.push({ text: text.slice(start + 2, end), isExpression: true });
+    at = end + 1;
+  }
+  return [...parts, { text: text.slice(at), isExpression: false }];
+}
+
+/** The brace that closes an expression: not one of a map, and not one in a text. */
+function endOfExpression(text: string, start: number): number | undefined {
+  let depth = 0;
+  let quote: string | undefined;
+  for (let at = start; at < text.length; at += 1) {
+    const sign = text[at];
+    if (sign === '\\') at += 1;
+    else if (quote !== undefined) quote = sign === quote ? undefined : quote;
+    else if (sign === "'" || sign === '"') quote = sign;
+    else if (sign === '{') depth += 1;
+    else if (sign === '}' && depth === 0) return at;
+    else if (sign === '}') depth -= 1;
+  }
+  return undefined;
+}

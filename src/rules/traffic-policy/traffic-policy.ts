@@ -1,0 +1,77 @@
+import { fieldsOf, type PolicyAction, parseAction, textsOf } from './actions.js';
+import { type Expression, Expressions } from './expression.js';
+import { readPolicyText } from './policy-text.js';
+import { UnreadablePolicy } from './unreadable-policy.js';
+
+/** A traffic policy that was read: what its rules do when a TCP connection begins. */
+export interface TrafficPolicy {
+  /** False: it lets every connection in. */
+  readonly enabled: boolean;
+  /** The rules in their order. */
+  readonly rules: readonly PolicyRule[];
+  /** The ids of all IP policies that its actions name, each once. */
+  readonly ipPolicyIds: readonly string[];
+}
+
+/** A rule: if all expressions are true, its actions happen in their order. */
+export interface PolicyRule {
+  /** Such as `on_tcp_connect[2]`. */
+  readonly place: string;
+  readonly name: string | undefined;
+  readonly expressions: readonly Expression[];
+  readonly actions: readonly { readonly action: PolicyAction; readonly place: string }[];
+}
+
+/** The names of the rules; `inbound` is the older one. */
+const OWN_PHASES = ['on_tcp_connect', 'inbound'];
+/** Phases that a TCP connection does not go through. */
+const OTHER_PHASES = ['on_http_request', 'on_http_response', 'outbound'];
+
+/**
+ * Reads a traffic policy in JSON or YAML. What this library does not apply is refused, since a rule that is left out may
+ * be the one that denies. Throws UnreadablePolicy.
+ */
+export function parseTrafficPolicy(text: string): TrafficPolicy {
+  const document = fieldsOf(readPolicyText(text), 'the policy', [...OWN_PHASES, ...OTHER_PHASES, 'enabled']);
+  for (const phase of OTHER_PHASES) refuseRules(document[phase], phase);
+  const { enabled = true } = document;
+  if (typeof enabled !== 'boolean') throw new UnreadablePolicy('enabled', 'must be true or false.');
+  const phases = OWN_PHASES.filter((phase) => document[phase] != null);
+  if (phases.length > 1)
+    throw new UnreadablePolicy('inbound', 'is the older name of on_tcp_connect; send one of them.');
+  const expressions = new Expressions();
+  const rules = phases.flatMap((phase) => rulesOf(document[phase], phase, expressions));
+  const ids = rules.flatMap(({ actions }) =>
+    actions.flatMap(({ action }) => (action.type === 'restrict-ips' ? action.ipPolicyIds : [])),
+  );
+  return { enabled, rules, ipPolicyIds: [...new Set(ids)] };
+}
+
+function refuseRules(rules: unknown, phase: string): void {
+  if (rules == null || (Array.isArray(rules) && rules.length === 0)) return;
+  throw new UnreadablePolicy(phase, 'has rules, but a TCP connection goes through on_tcp_connect only; leave it out.');
+}
+
+function rulesOf(value: unknown, phase: string, expressions: Expressions): PolicyRule[] {
+  if (!Array.isArray(value)) throw new UnreadablePolicy(phase, 'must be a list of rules.');
+  return value.map((rule, n) => parseRule(rule, `${phase}[${n}]`, expressions));
+}
+
+function parseRule(value: unknown, place: string, expressions: Expressions): PolicyRule {
+  const { name, actions, ...rest } = fieldsOf(value, place, ['name', 'expressions', 'actions']);
+  if (name != null && typeof name !== 'string') throw new UnreadablePolicy(`${place}.name`, 'must be a string.');
+  if (!Array.isArray(actions) || actions.length === 0) {
+    throw new UnreadablePolicy(`${place}.actions`, 'must be a list of one or more actions.');
+  }
+  return {
+    place,
+    name: name ?? undefined,
+    expressions: textsOf(rest.expressions, `${place}.expressions`).map((text, n) =>
+      expressions.condition(text, `${place}.expressions[${n}]`),
+    ),
+    actions: actions.map((action, n) => {
+      const at = `${place}.actions[${n}]`;
+      return { action: parseAction(action, at, expressions), place: at };
+    }),
+  };
+}
