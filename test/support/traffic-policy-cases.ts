@@ -639,6 +639,11 @@ export const UNREADABLE_CASES: readonly UnreadableCase[] = [
     why: 'on_tcp_connect[0].actions must be a list of one or more actions.',
   },
   {
+    what: 'a rule with an empty list of actions',
+    policy: rule({ actions: [] }),
+    why: 'on_tcp_connect[0].actions must be a list of one or more actions.',
+  },
+  {
     what: 'a rule whose name is a number',
     policy: rule({ name: 1, actions: [{ type: 'deny' }] }),
     why: 'on_tcp_connect[0].name must be a string.',
