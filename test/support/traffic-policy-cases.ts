@@ -723,6 +723,11 @@ export const UNREADABLE_CASES: readonly UnreadableCase[] = [
     why: 'on_tcp_connect[0].actions[0].config.allow[0] has ${ }, which is not filled here; write the network out; a network is such as 192.0.2.0/24 or 2001:db8::/32.',
   },
   {
+    what: 'an IP policy without an id',
+    policy: restrict({ ip_policies: ['ipp_a', ''] }),
+    why: 'on_tcp_connect[0].actions[0].config.ip_policies[1] must be the id of an IP policy.',
+  },
+  {
     what: 'IP policies that are no list',
     policy: restrict({ ip_policies: 'ipp_a' }),
     why: 'on_tcp_connect[0].actions[0].config.ip_policies must be a list.',

@@ -69,6 +69,8 @@ function parseRestrictIps({ enforce = true, allow, deny, ip_policies }: Fields, 
   if (typeof enforce !== 'boolean') throw new UnreadablePolicy(`${place}.enforce`, 'must be true or false.');
   const rules = [...ipRules(allow, 'allow', place), ...ipRules(deny, 'deny', place)];
   const ipPolicyIds = textsOf(ip_policies, `${place}.ip_policies`);
+  const empty = ipPolicyIds.indexOf('');
+  if (empty >= 0) throw new UnreadablePolicy(`${place}.ip_policies[${empty}]`, 'must be the id of an IP policy.');
   return { type: 'restrict-ips', enforce, rules: compilePolicy(rules), ipPolicyIds };
 }
 

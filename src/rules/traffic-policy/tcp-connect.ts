@@ -59,7 +59,7 @@ const MAX_NOTES = 20;
 const STEPS_OF_RULE = 1;
 const STEPS_OF_ACTION = 2;
 const STEPS_OF_IP_RULES = 50;
-/** The name of the rules of an action beside the ids of IP policies. */
+/** The name of the rules of an action beside the ids of IP policies, none of which is empty. */
 const OWN_RULES = '';
 
 /**
@@ -123,7 +123,7 @@ class Run {
       if (!this.spend(expression.steps)) return { reason: 'too_many_steps', place: expression.place };
       const value = this.valueOf(expression);
       if (value === false) return 'passes';
-      if (value === undefined) failed ??= expression;
+      if (value !== true) failed ??= expression;
     }
     if (failed === undefined) return undefined;
     return rule.actions.some(({ action }) => mayEnd(action))
