@@ -1,7 +1,7 @@
 /**
  * Measures a gateway's requests over HTTP, with 100,000 credentials in the table: authorize by the number of rules,
- * against a GET of a credential, and the recheck of 10,000. Sizes alternate every two seconds, so that a slow moment
- * affects all.
+ * against a GET of a credential, and the recheck of 10,000; then authorize with 100,000 reserved names against none.
+ * Sizes alternate every two seconds, so that a slow moment affects all.
  */
 import { pathToFileURL } from 'node:url';
 import autocannon from 'autocannon';
@@ -31,6 +31,20 @@ const FILL = `insert into ssh_credentials (account_id, id, version, created_at, 
       else array(select 'bind:*.team-' || rule || '.example.com' from generate_series(0, ($4::int[])[1 + (n - 1) / $3::int] - 1) rule)
     end, p.id, 'ssh-ed25519', 256, 'AAAA', 'SHA256:' || rtrim(encode(sha256(n::text::bytea), 'base64'), '='), false
   from generate_series(1, $1::int) n, (select account_id, id from principals limit 1) p`;
+
+const RESERVED = 100_000;
+const GOAL_RESERVED = 1.1;
+/** Half are addresses and half domains, of accounts with 10,000 each, at names near those that are asked for. */
+const RESERVE = [
+  `insert into reserved_addrs (account_id, id, version, created_at, description, metadata, addr, region)
+    select 'ac_' || n / 10000, 'ra_' || n, 1, now(), '', '', 'www.r-' || n || '.example.com:20000', '' from generate_series(1, $1::int / 2) n`,
+  `insert into reserved_domains (account_id, id, version, created_at, description, metadata, domain, region)
+    select 'ac_' || n / 10000, 'rd_' || n, 1, now(), '', '', '*.d-' || n || '.example.com', '' from generate_series(1, $1::int / 2) n`,
+];
+
+async function reserve(client) {
+  for (const statement of RESERVE) await client.query(statement, [RESERVED]);
+}
 
 async function fill(client) {
   await client.query(FILL, [CREDENTIALS, SIZES.length, KEYS_OF_A_SIZE, SIZES]);
@@ -95,13 +109,31 @@ async function recheckMs(url, credentials, changed) {
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {
-  const service = await startService({ GATEWAY_TOKENS: TOKEN });
+  const services = [await startService({ GATEWAY_TOKENS: TOKEN }), await startService({ GATEWAY_TOKENS: TOKEN })];
   try {
-    return await measure(service);
+    return [...(await measure(services[0])), await measureReserved(services)];
   } finally {
-    await service.stop();
-    await service.clean();
+    for (const service of services) {
+      await service.stop();
+      await service.clean();
+    }
   }
+}
+
+/** The second service has the reservations. Both have the same credentials. */
+async function measureReserved([none, many]) {
+  const credentials = await onServer(many.dataDir, fill);
+  await onServer(many.dataDir, reserve);
+  const asked = authorize(credentials.slice(0, KEYS_OF_A_SIZE), 1);
+  const rates = [[], []];
+  for (const { url } of [none, many]) await requestsPerSecond(asked, url, 2);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const n of round % 2 === 0 ? [0, 1] : [1, 0]) {
+      rates[n].push(await requestsPerSecond(asked, [none, many][n].url, SECONDS));
+    }
+  }
+  const what = `authorize over HTTP, ${CONNECTIONS} connections, ${RESERVED.toLocaleString('en')} reserved names against none`;
+  return rowOf(what, rates[1], rates[0], GOAL_RESERVED);
 }
 
 async function measure(service) {

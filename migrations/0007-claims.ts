@@ -6,7 +6,8 @@ import { Topic } from './topic.js';
  */
 export class Claims1795824000007 extends Topic {
   protected readonly schema = `
-    -- exclusive is false for the claims of accounts that shared a value when there were no claims.
+    -- exclusive is false for the claims of accounts that shared a value when there were no claims, and for the claim of an account
+    -- that has reserved a hostport of another one.
     create table claims (
       value text collate "C" not null,
       account_id text collate "C" not null,

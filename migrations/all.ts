@@ -9,6 +9,7 @@ import { BindDecisions1795824000008 } from './0008-bind-decisions.js';
 import { Transparency1795824000009 } from './0009-transparency.js';
 import { TunnelSessions1795824000010 } from './0010-tunnel-sessions.js';
 import { TunnelRecords1795824000011 } from './0011-tunnel-records.js';
+import { Reservations1795824000012 } from './0012-reservations.js';
 
 /** Every migration, oldest first. A list rather than a glob, so that only compiled and reviewed migrations run. */
 export const MIGRATIONS = [
@@ -23,4 +24,5 @@ export const MIGRATIONS = [
   Transparency1795824000009,
   TunnelSessions1795824000010,
   TunnelRecords1795824000011,
+  Reservations1795824000012,
 ];

@@ -67,8 +67,9 @@ const decisionsOf = async ({ client }: TestPrincipal, query = '') => {
 const answerOf = async (client: ApiClient | undefined, send: (client: ApiClient) => ReturnType<ApiClient['get']>) => {
   const { status, body } = await send(of(client));
   const { details: _, ...rest } = typeof body === 'string' ? { text: body } : body;
-  // The last use is written down a little later.
-  return { status, rest: JSON.parse(JSON.stringify(rest, (name, value) => (name === 'last_used_at' ? null : value))) };
+  // The last use is written down a little later, and the snapshot of the database moves with each transaction.
+  const moving = ['last_used_at', 'reservations'];
+  return { status, rest: JSON.parse(JSON.stringify(rest, (name, value) => (moving.includes(name) ? null : value))) };
 };
 
 describe('the name of a gateway', () => {

@@ -165,7 +165,7 @@ describe('audit import', () => {
       code: 3,
       stdout: '',
       stderr:
-        'api_keys_token_hash is violated: another account of this database has the same value, which must be unique\n',
+        'api_keys_token_hash is violated: another account of this database has the same value, or one that excludes it\n',
     });
     await expectNothing(sql);
     await sql.query('delete from api_keys');

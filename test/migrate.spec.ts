@@ -44,6 +44,7 @@ const SCHEMA = {
   Transparency1795824000009: '3e5e1b13b4b89efd',
   TunnelSessions1795824000010: 'f2a49a593d3b1266',
   TunnelRecords1795824000011: 'a142621ef04fbe9e',
+  Reservations1795824000012: '0bcedd695d15fb39',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -27,9 +27,17 @@ const WITHOUT_ACCOUNT = {
     'edge_ports',
     'hostports_of_other_accounts',
   ],
+  'by an address or a domain: whose it is, and whether it is free': [
+    'free_addrs',
+    'hosts_reserved_elsewhere',
+    'is_all_free',
+    'name_rests_until',
+    'reserved_names',
+  ],
   'for the streams of all gateways, and for all who follow a log': [
     'credential_changes',
     'edge_changes',
+    'reservations_since',
     'session_changes',
     'log_sizes_of_accounts',
   ],
@@ -73,7 +81,9 @@ const MADE = [
   /(?:countUse|unreported|forgetEnds)\('(\w+)'/g,
 ];
 const TABLES = Object.keys(TABLE_RIGHTS).filter((name) => !/migration|schema/.test(name));
-const ABOUT_ACCOUNTS = new RegExp(`\\b(from|into|update|join) (${TABLES.join('|')})\\b`);
+/** Functions of the schema that look into them. */
+const FUNCTIONS = ['resting_of', 'reserving_accounts'];
+const ABOUT_ACCOUNTS = new RegExp(`\\b(from|into|update|join) (${[...TABLES, ...FUNCTIONS].join('|')})\\b`);
 
 it('each named statement about rows of accounts takes one account as $1, or it is known why not', () => {
   const named = SOURCES.flatMap(({ source }) =>
@@ -110,7 +120,9 @@ it('each recursive query and each primary key of rows of accounts names the acco
   expect(recursive.length).toBeGreaterThan(0);
   expect(recursive.filter((sql) => !ONE_ACCOUNT.test(sql))).toEqual([]);
   const others = SOURCES.filter(({ source }) => /primary key \((?!account_id)/.test(source)).map(({ file }) => file);
-  expect(others).toEqual(['migrations/0007-claims.ts', 'migrations/0010-tunnel-sessions.ts']);
+  expect(others).toEqual(
+    ['0007-claims', '0010-tunnel-sessions', '0012-reservations'].map((name) => `migrations/${name}.ts`),
+  );
 });
 
 it('no statement of the service looks at xmin: the same bytes are the same in every copy', () => {

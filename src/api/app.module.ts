@@ -26,6 +26,10 @@ import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js
 import { IpPoliciesModule } from './ip-policies/ip-policies.module.js';
 import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
+import { ReservationPolicy, withPublicHost } from './reservations/address-pools.js';
+import { ReservationsModule } from './reservations/reservations.module.js';
+import { ReservedForSshd } from './reservations/reserved-for-sshd.js';
+import { ReservedNames } from './reservations/reserved-names.js';
 import { Changes } from './resources/changes.js';
 import { EdgeReferences } from './resources/edge-references.js';
 import { EntityQueries } from './resources/entity-queries.js';
@@ -90,6 +94,7 @@ const settingsOf = ({ config }: Foundation): Provider[] => [
   { provide: SshCredentialPolicy, useValue: { strict: config.strict, keys: config } },
   { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
   { provide: GatewayPolicy, useValue: config },
+  { provide: ReservationPolicy, useValue: withPublicHost(config, config.publicUrl) },
   // The service's metrics have these too, with and without gateways.
   { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
   { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
@@ -103,6 +108,8 @@ const sharedBy = (foundation: Foundation): Provider[] => [
   Changes,
   Reads,
   Owners,
+  ReservedNames,
+  ReservedForSshd,
   {
     provide: OwnedEntities,
     useFactory: (entities: EntityQueries) => new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]),
@@ -123,6 +130,7 @@ const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule[
   // In the order of the API's document.
   SshCredentialsModule,
   TcpEdgesModule,
+  ReservationsModule,
   IpPoliciesModule,
   TunnelGroupsModule,
   AccountsModule,

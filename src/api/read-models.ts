@@ -4,6 +4,8 @@ import { principalsReadModel } from './access/accounts/principals.read-model.js'
 import { apiKeysReadModel } from './access/api-keys/api-keys.read-model.js';
 import { ipPoliciesReadModel } from './ip-policies/ip-policies.read-model.js';
 import { ipPolicyRulesReadModel } from './ip-policies/ip-policy-rules.read-model.js';
+import { reservedAddrsReadModel } from './reservations/reserved-addrs.read-model.js';
+import { reservedDomainsReadModel } from './reservations/reserved-domains.read-model.js';
 import { sshCredentialsReadModel } from './ssh-credentials/ssh-credentials.read-model.js';
 import { tcpEdgesReadModel } from './tcp-edges/tcp-edges.read-model.js';
 import { tunnelGroupsReadModel } from './tunnel-groups/tunnel-groups.read-model.js';
@@ -20,6 +22,8 @@ export const READ_MODELS: readonly AnyReadModel[] = [
   ipPoliciesReadModel,
   ipPolicyRulesReadModel,
   tunnelGroupsReadModel,
+  reservedAddrsReadModel,
+  reservedDomainsReadModel,
   tcpEdgesReadModel,
   tunnelSessionsReadModel,
   principalsReadModel,

@@ -42,8 +42,8 @@ export interface Table<State> {
 
 /**
  * A column whose texts may belong to one account of the deployment only. The first row with a text claims it for its
- * account, and other accounts cannot append a row with this text while the account has one. The claims of all tables
- * are in one table, with the value `<kind>:<text>`.
+ * account, and other accounts cannot append a row with this text while the account has one, unless they have reserved
+ * it. The claims of all tables are in one table, with the value `<kind>:<text>`.
  */
 export interface ClaimedColumn {
   readonly kind: 'hostport' | 'key';

@@ -28,6 +28,14 @@ describe('a stream of changes', () => {
     }
   });
 
+  it('may have events about stops and reservations', async () => {
+    const [stopped, reserved] = [`event: stopped\ndata: {"a":1}\n\n`, `event: reserved\ndata: {"names":["a:1"]}\n\n`];
+    expect(await told(stopped, reserved)).toEqual([
+      ['stopped', { a: 1 }],
+      ['reserved', { names: ['a:1'] }],
+    ]);
+  });
+
   it('passes over the events of a later version, whatever their data is', async () => {
     expect(await told(`event: note\ndata: hello world\n\n${CHANGED}`)).toEqual([['changed', { ids: ['ü'] }]]);
   });

@@ -8,6 +8,6 @@ export { parseOwnedHosts } from './owned-hosts.js';
 export { parsePorts } from './port-ranges.js';
 export { parseBalancers } from './proxy-protocol/balancers.js';
 export { type Followed, Follower } from './rights/follower.js';
-export { type GatewayRoutes, type IdentifiedKey, ServiceClient } from './service-client.js';
+export { type GatewayRoutes, type IdentifiedKey, type Rechecked, ServiceClient } from './service-client.js';
 export { type OpenSession, OpenSessions, type SessionTunnel, type Stop } from './sessions/open-sessions.js';
 export { SessionReporter } from './sessions/session-reporter.js';

@@ -34,7 +34,11 @@ export interface IdentifiedKey {
 /** A target, as in the bodies of the service. */
 export type TargetBody =
   | { readonly domain: string }
-  | { readonly address: string }
+  | {
+      readonly address: string;
+      /** Other addresses that the same listener takes. Only their reservations count, not the rules about them. */
+      readonly aliases?: readonly string[];
+    }
   | { readonly label: { readonly key: string; readonly value: string } };
 
 export interface Decision {
@@ -46,15 +50,26 @@ export interface Decision {
   readonly version: number | null;
 }
 
-export interface ChangedCredential {
+interface ChangedCredential {
   readonly credential_id: string;
   readonly reason: 'changed' | 'expired' | 'owner_inactive' | 'gone';
+}
+
+/** What has changed since a gateway asked about it. */
+export interface Rechecked {
+  readonly changed: readonly ChangedCredential[];
+  /** Stands for the reservations of this moment. The next recheck sends it. */
+  readonly reservations: string | undefined;
+  /** True also if the service cannot know it. */
+  readonly reservationsChanged: boolean;
 }
 
 const MAX_ANSWER_MS = 5_000;
 /** The longest silence of a stream, in which the service sends something every 5 s. */
 const MAX_SILENCE_MS = 15_000;
 const MAX_RECHECKED = 10_000;
+/** In the targets of one request, so that many aliases do not make it too large. */
+const MAX_NAMES = 1_000;
 
 /** Calls the service's routes for gateways. Every failure is an `Unavailable`, and its message is a sentence. */
 export class ServiceClient {
@@ -75,22 +90,36 @@ export class ServiceClient {
   }
 
   /** One decision for each target. There may be up to 1,000 targets. */
-  async authorize(fingerprint: string, target: readonly TargetBody[], source: string): Promise<readonly Decision[]> {
-    const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', { fingerprint, target, source });
-    return required(answer).decisions;
+  async authorize(fingerprint: string, targets: readonly TargetBody[], source: string): Promise<readonly Decision[]> {
+    const decided: Decision[] = [];
+    for (const target of requestsOf(targets)) {
+      const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', { fingerprint, target, source });
+      const { decisions } = required(answer);
+      if (decisions?.length !== target.length) throw new Unavailable('the service did not decide about each target');
+      decided.push(...decisions);
+    }
+    return decided;
   }
 
-  /** The credentials that have changed since these versions, which decisions named. */
+  /**
+   * The credentials that have changed since these versions, which decisions named, and whether reservations have changed
+   * since an earlier recheck.
+   */
   async recheck(
-    credentials: readonly { readonly credential_id: string; readonly version: number }[],
-  ): Promise<readonly ChangedCredential[]> {
-    const changed: ChangedCredential[] = [];
-    for (let n = 0; n === 0 || n < credentials.length; n += MAX_RECHECKED) {
-      const body = credentials.slice(n, n + MAX_RECHECKED);
-      const answer = await this.ask<{ changed: ChangedCredential[] }>('POST', 'recheck', body);
-      changed.push(...required(answer).changed);
+    known: readonly { readonly credential_id: string; readonly version: number }[],
+    reservations?: string,
+  ): Promise<Rechecked> {
+    const answers: RecheckAnswer[] = [];
+    for (let n = 0; n === 0 || n < known.length; n += MAX_RECHECKED) {
+      const credentials = known.slice(n, n + MAX_RECHECKED);
+      answers.push(required(await this.ask<RecheckAnswer>('POST', 'recheck', { credentials, reservations })));
     }
-    return changed;
+    return {
+      changed: answers.flatMap(({ changed }) => changed),
+      // Of the first answer: what changed after it may be missing in it.
+      reservations: answers[0]?.reservations,
+      reservationsChanged: answers.some((answer) => answer.reservations_changed !== false),
+    };
   }
 
   /**
@@ -148,6 +177,28 @@ export class ServiceClient {
       throw new Unavailable(`the service at ${url.origin}: ${error.message}`);
     });
   }
+}
+
+interface RecheckAnswer {
+  readonly changed: readonly ChangedCredential[];
+  readonly reservations?: string;
+  readonly reservations_changed?: boolean;
+}
+
+/** The targets in their order, as many in one request as it may have. */
+function requestsOf(targets: readonly TargetBody[]): readonly (readonly TargetBody[])[] {
+  const requests: TargetBody[][] = [];
+  let room = 0;
+  for (const target of targets) {
+    const names = 1 + ('address' in target ? (target.aliases?.length ?? 0) : 0);
+    if (room < names) {
+      requests.push([]);
+      room = MAX_NAMES;
+    }
+    requests.at(-1)?.push(target);
+    room -= names;
+  }
+  return requests;
 }
 
 const refusalOf = (path: string, status: number): Unavailable =>

@@ -13,11 +13,12 @@ export {
   rulesWithinLimit,
 } from './bind-rules/acl.js';
 export { type BindRule, MAX_RULE_BYTES, parseBindRule } from './bind-rules/bind-rule.js';
-export { type BindTarget, parseBindTarget, parseTargetText } from './bind-rules/bind-target.js';
+export { type BindTarget, MAX_ALIASES, parseBindTarget, parseTargetText } from './bind-rules/bind-target.js';
+export { OverlappingNames } from './bind-rules/overlapping-names.js';
 export { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './bind-rules/source-networks.js';
 
 // Host names and ports
-export { canonicalHost, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
+export { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
 
 // Addresses and networks
 export { type Address, addressText, parseAddress, parseSource } from './ip-rules/address.js';

@@ -12,7 +12,7 @@ let proxy: RecordingProxy;
 let ngrok: Ngrok;
 
 beforeAll(async () => {
-  service = await startService(GATEWAY);
+  service = await startService({ ...GATEWAY, addressPools: POOLS });
   proxy = await startRecordingProxy(service.app.url);
   ngrok = new Ngrok({ apiToken: ADMIN_KEY, baseUrl: proxy.url });
 });
@@ -23,6 +23,8 @@ afterAll(async () => {
 beforeEach(() => {
   proxy.requests.length = 0;
 });
+
+const POOLS = [{ host: '1.tcp.example.com', from: 20_000, to: 20_099, region: '' }];
 
 const lastRequest = (): RecordedRequest => {
   const request = proxy.requests.at(-1);
@@ -241,6 +243,77 @@ describe('TCP edges', () => {
     const created = await ngrok.edges.edgesTcp.create(arg);
     expect(created).toMatchObject({ trafficPolicy: { enabled: true, value } });
     expect(await ngrok.edges.edgesTcp.get(created.id)).toEqual(created);
+  });
+});
+
+describe('reserved addresses', () => {
+  it('are created, read, listed over several pages, updated and deleted', async () => {
+    // The client has no field for the address: the service gives one of its pools.
+    const created = await ngrok.reservedAddrs.create({ description: 'camera', metadata: 'm', region: 'us' });
+    expect(lastRequest().body).toBe('{"description":"camera","metadata":"m","region":"us"}');
+    const { id } = created;
+    expect(created).toEqual({
+      id: expect.stringMatching(/^ra_/),
+      uri: `${proxy.url}/reserved_addrs/${id}`,
+      createdAt: CREATED_AT,
+      description: 'camera',
+      metadata: 'm',
+      addr: expect.stringMatching(/^1\.tcp\.example\.com:200\d\d$/),
+      region: 'us',
+    });
+    expect(await ngrok.reservedAddrs.get(id)).toEqual(created);
+    const renamed = await ngrok.reservedAddrs.update({ id, description: '' });
+    expect(renamed).toEqual({ ...created, description: '' });
+    // The client sends the whole answer back.
+    expect(await ngrok.reservedAddrs.update(renamed)).toEqual(renamed);
+
+    const more = await times(4, () => ngrok.reservedAddrs.create({ region: '' }));
+    expect(more[0]).toMatchObject({ description: '', metadata: '', region: '' });
+    await expectSeveralPages(ngrok.reservedAddrs, [renamed, ...more]);
+    await expectDeleted({ get: () => ngrok.reservedAddrs.get(id), remove: () => ngrok.reservedAddrs.delete(id) });
+  });
+
+  it('may be named by a field that its types do not have', async () => {
+    const arg = { region: '', addr: 'Camera.example.com:22' };
+    expect(await ngrok.reservedAddrs.create(arg)).toMatchObject({ addr: 'camera.example.com:22', region: '' });
+  });
+});
+
+describe('reserved domains', () => {
+  it('are created, read, listed over several pages, updated and deleted', async () => {
+    const arg = { domain: 'Shop.example.com', region: 'us', description: 'shop', metadata: 'm' };
+    const created = await ngrok.reservedDomains.create(arg);
+    const { id } = created;
+    expect(created).toEqual({
+      id: expect.stringMatching(/^rd_/),
+      uri: `${proxy.url}/reserved_domains/${id}`,
+      createdAt: CREATED_AT,
+      ...arg,
+      cnameTarget: null,
+      certificate: null,
+      certificateManagementPolicy: null,
+      certificateManagementStatus: null,
+      acmeChallengeCnameTarget: null,
+      resolvesTo: null,
+    });
+    expect(await ngrok.reservedDomains.get(id)).toEqual(created);
+    const renamed = await ngrok.reservedDomains.update({ id, description: '' });
+    expect(renamed).toEqual({ ...created, description: '' });
+    expect(await ngrok.reservedDomains.update(renamed)).toEqual(renamed);
+
+    const more = await times(4, (i) => ngrok.reservedDomains.create({ domain: `*.shop-${i}.example.com`, region: '' }));
+    await expectSeveralPages(ngrok.reservedDomains, [renamed, ...more]);
+    await expectDeleted({ get: () => ngrok.reservedDomains.get(id), remove: () => ngrok.reservedDomains.delete(id) });
+  });
+
+  it('have no certificate: to ask for one is an error, not a promise', async () => {
+    const certificateManagementPolicy = { authority: 'letsencrypt', privateKeyType: 'ecdsa' };
+    const arg = { domain: 'tls.example.com', region: '', certificateManagementPolicy };
+    await expect(ngrok.reservedDomains.create(arg)).rejects.toMatchObject({
+      statusCode: 400,
+      errorCode: 'ERR_TAS_400',
+      msg: expect.stringMatching(/issues no certificates/),
+    });
   });
 });
 

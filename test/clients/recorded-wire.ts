@@ -81,6 +81,18 @@ function resources(rules: Rules) {
   const policy = object({ ...head, ...labels });
   const rule = object({ ...head, ...labels, cidr: words, ip_policy: ref, action: words });
   const group = object({ ...head, ...labels, labels: may(mapOfTexts), tunnels: list(ref) });
+  const addr = object({ ...head, ...labels, addr: words, region: words });
+  const domain = object({
+    ...head,
+    ...labels,
+    domain: words,
+    region: words,
+    cname_target: may(words),
+    certificate: may(ref),
+    certificate_management_policy: may(object({ authority: words, private_key_type: words })),
+    certificate_management_status: may(object({ renews_at: may(instant) })),
+    acme_challenge_cname_target: may(words),
+  });
   // Every client requests it unchanged, so it must be absolute for all.
   const page = object({ ssh_credentials: list(credential), uri: address, next_page_uri: may(uri) });
   const pages = {
@@ -88,7 +100,12 @@ function resources(rules: Rules) {
     ip_policy_rules: object({ ip_policy_rules: list(rule), uri: address, next_page_uri: may(uri) }),
     'backends/tunnel_group': object({ backends: list(group), uri: address, next_page_uri: may(uri) }),
   };
-  return { backend, ipRestriction, trafficPolicy, credential, edge, bot, apiKey, page, policy, rule, group, pages };
+  const reservedPages = {
+    reserved_addrs: object({ reserved_addrs: list(addr), uri: address, next_page_uri: may(uri) }),
+    reserved_domains: object({ reserved_domains: list(domain), uri: address, next_page_uri: may(uri) }),
+  };
+  const modules = { backend, ipRestriction, trafficPolicy };
+  return { ...modules, credential, edge, bot, apiKey, page, policy, rule, group, pages, addr, domain, reservedPages };
 }
 
 const wholeError = object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts });
@@ -182,6 +199,54 @@ function named({ policy, rule, group, pages }: ReturnType<typeof resources>, bod
   ];
 }
 
+/** The bodies in which a client reserves any address of a pool and the domain `<client>.example.test`. */
+interface BodiesOfReserved {
+  readonly addr: string;
+  readonly domain: string;
+  /** Sets the description of either to `d`. */
+  readonly addrUpdate: string;
+  readonly domainUpdate: string;
+}
+
+/** Addresses and domains: created, read, listed, changed and deleted. No client has a field for the address. */
+function reserved(
+  { addr, domain, reservedPages }: ReturnType<typeof resources>,
+  name: string,
+  bodies: BodiesOfReserved,
+): Exchange[] {
+  const lists = Object.entries(reservedPages).map(([path, answer]) => ({
+    ...({ what: `list ${path}`, method: 'GET', path: `/${path}?limit=2`, status: 200, answer } as const),
+  }));
+  const ofAddr = { path: '/reserved_addrs/{{addr}}', answer: addr };
+  const ofDomain = { path: '/reserved_domains/{{domain}}', answer: domain };
+  const [post, get] = [{ method: 'POST', status: 201 } as const, { method: 'GET', status: 200 } as const];
+  const [patch, remove] = [{ method: 'PATCH', status: 200 } as const, { method: 'DELETE', status: 204 } as const];
+  const isDomain = { domain: `${name}.example.test`, region: '' };
+  return [
+    {
+      ...{ ...post, what: 'reserve an address', path: '/reserved_addrs', body: bodies.addr, answer: addr },
+      ...{ keeps: 'addr', holds: { metadata: '', region: '' } },
+    },
+    { ...get, ...ofAddr, what: 'get an address' },
+    {
+      ...{ ...patch, ...ofAddr, what: 'update an address', body: bodies.addrUpdate },
+      holds: { description: 'd', metadata: '' },
+    },
+    {
+      ...{ ...post, what: 'reserve a domain', path: '/reserved_domains', body: bodies.domain, answer: domain },
+      ...{ keeps: 'domain', holds: { ...isDomain, metadata: '' } },
+    },
+    { ...get, ...ofDomain, what: 'get a domain', holds: isDomain },
+    {
+      ...{ ...patch, ...ofDomain, what: 'update a domain', body: bodies.domainUpdate },
+      holds: { ...isDomain, description: 'd' },
+    },
+    ...lists,
+    { ...remove, what: 'delete an address', path: ofAddr.path },
+    { ...remove, what: 'delete a domain', path: ofDomain.path },
+  ];
+}
+
 /** nil and null are the zero value to encoding/json; a value of another type fails the whole answer. */
 const go = resources({
   text: optional(text),
@@ -198,7 +263,7 @@ const go = resources({
  */
 const GO: RecordedClient = {
   name: 'Go',
-  from: 'ngrok/ngrok-api-go: client.go, error.go, datatypes.go, ssh_credentials/, edges/tcp/, edge_modules/tcp_edge_*/ (v2 to v7)',
+  from: 'ngrok/ngrok-api-go: client.go, error.go, datatypes.go, ssh_credentials/, edges/tcp/, edge_modules/tcp_edge_*/, reserved_addrs/, reserved_domains/ (v2 to v7)',
   headers: {
     authorization: 'Bearer {{token}}',
     'user-agent': 'github.com/ngrok/ngrok-api-go/v2',
@@ -308,6 +373,12 @@ const GO: RecordedClient = {
       ruleUpdate: '{"cidr":"2001:db8::/32"}',
       group: '{"labels":{"app":"build"}}',
       groupUpdate: '{"labels":{"app":"test"}}',
+    }),
+    ...reserved(go, 'go', {
+      addr: '{}',
+      domain: '{"domain":"go.example.test"}',
+      addrUpdate: '{"description":"d"}',
+      domainUpdate: '{"description":"d"}',
     }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: go.page, next: 'follows next_page_uri' },
@@ -433,6 +504,12 @@ const PYTHON: RecordedClient = {
       group: '{"description": "", "metadata": "", "labels": {"app": "build"}}',
       groupUpdate: '{"labels": {"app": "test"}}',
     }),
+    ...reserved(python, 'py', {
+      addr: '{"description": "", "metadata": "", "region": ""}',
+      domain: '{"domain": "py.example.test", "region": "", "description": "", "metadata": ""}',
+      addrUpdate: '{"description": "d"}',
+      domainUpdate: '{"description": "d"}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: python.page, next: 'follows next_page_uri' },
   error: object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts }),
@@ -453,7 +530,7 @@ const ruby = resources({
  */
 const RUBY: RecordedClient = {
   name: 'Ruby',
-  from: 'ngrok/ngrok-api-ruby: lib/ngrokapi/http_client.rb, services/ssh_credentials_client.rb, services/tcp_edge_backend_module_client.rb, models/listable.rb, paged_iterator.rb',
+  from: 'ngrok/ngrok-api-ruby: lib/ngrokapi/http_client.rb, services/ssh_credentials_client.rb, services/tcp_edge_backend_module_client.rb, services/reserved_domains_client.rb, models/listable.rb, paged_iterator.rb',
   headers: {
     authorization: 'Bearer {{token}}',
     'ngrok-version': '2',
@@ -508,6 +585,12 @@ const RUBY: RecordedClient = {
       ruleUpdate: '{"cidr":"2001:db8::/32"}',
       group: '{"description":"","metadata":"","labels":{"app":"build"}}',
       groupUpdate: '{"labels":{"app":"test"}}',
+    }),
+    ...reserved(ruby, 'rb', {
+      addr: '{"description":"","metadata":"","region":""}',
+      domain: '{"domain":"rb.example.test","region":"","description":"","metadata":""}',
+      addrUpdate: '{"description":"d"}',
+      domainUpdate: '{"description":"d"}',
     }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: ruby.page, next: 'cuts the base URL off' },
@@ -629,6 +712,14 @@ const RUST: RecordedClient = {
       group: '{"description":"","metadata":"","labels":{"app":"build"}}',
       groupUpdate: '{"id":"{{group}}","description":null,"metadata":null,"labels":{"app":"test"}}',
     }),
+    ...reserved(rust, 'rs', {
+      addr: '{"description":"","metadata":"","region":""}',
+      domain:
+        '{"domain":"rs.example.test","region":"","description":"","metadata":"","certificate_id":null,"certificate_management_policy":null}',
+      addrUpdate: '{"id":"{{addr}}","description":"d","metadata":null}',
+      domainUpdate:
+        '{"id":"{{domain}}","description":"d","metadata":null,"certificate_id":null,"certificate_management_policy":null}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: rust.page, next: 'follows next_page_uri' },
   error: object({ error_code: text, msg: text }),
@@ -649,7 +740,7 @@ const dotnet = resources({
  */
 const DOTNET: RecordedClient = {
   name: '.NET',
-  from: 'ngrok/ngrok-api-dotnet: NgrokApi/ApiHttpClient.cs, Iterator.cs, Error.cs, Services/SshCredentials.cs, Services/TcpEdgeBackendModule.cs, Datatypes/',
+  from: 'ngrok/ngrok-api-dotnet: NgrokApi/ApiHttpClient.cs, Iterator.cs, Error.cs, Services/SshCredentials.cs, Services/TcpEdgeBackendModule.cs, Services/ReservedDomains.cs, Datatypes/',
   headers: { 'ngrok-version': '2', authorization: 'Bearer {{token}}' },
   bodyHeaders: { 'content-type': 'application/json; charset=utf-8' },
   exchanges: [
@@ -727,6 +818,14 @@ const DOTNET: RecordedClient = {
       group: '{"description":null,"metadata":null,"labels":{"app":"build"}}',
       groupUpdate: '{"id":"{{group}}","description":null,"metadata":null,"labels":{"app":"test"}}',
     }),
+    ...reserved(dotnet, 'net', {
+      addr: '{"description":null,"metadata":null,"region":null}',
+      domain:
+        '{"domain":"net.example.test","region":null,"description":null,"metadata":null,"certificate_id":null,"certificate_management_policy":null,"resolves_to":null}',
+      addrUpdate: '{"id":"{{addr}}","description":"d","metadata":null}',
+      domainUpdate:
+        '{"id":"{{domain}}","description":"d","metadata":null,"certificate_id":null,"certificate_management_policy":null,"resolves_to":null}',
+    }),
   ],
   list: {
     firstPage: '/ssh_credentials?before_id=&limit=2',
@@ -745,7 +844,7 @@ const java = resources({ text, uri, time, list: listOf, may: optional });
  */
 const JAVA: RecordedClient = {
   name: 'Java',
-  from: 'ngrok/ngrok-api-java: DefaultNgrokApiClient.java, services/SshCredentials.java, services/TcpEdgeBackendModule.java, definitions/',
+  from: 'ngrok/ngrok-api-java: DefaultNgrokApiClient.java, services/SshCredentials.java, services/TcpEdgeBackendModule.java, services/ReservedDomains.java, definitions/',
   headers: {
     'user-agent': 'ngrok-api-java/0.5.0/17.0.2',
     'ngrok-version': '2',
@@ -815,6 +914,12 @@ const JAVA: RecordedClient = {
       group: '{"labels":{"app":"build"}}',
       groupUpdate: '{"labels":{"app":"test"}}',
     }),
+    ...reserved(java, 'java', {
+      addr: '{}',
+      domain: '{"domain":"java.example.test"}',
+      addrUpdate: '{"description":"d"}',
+      domainUpdate: '{"description":"d"}',
+    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: java.page, next: 'follows next_page_uri' },
   error: object({ error_code: optional(text), status_code: integer, msg: optional(text), details: mapOfTexts }),
@@ -843,4 +948,32 @@ export const TERRAFORM = {
   reconfigured: { description: '', metadata: 'changed', acl: ['*'] },
   update: '{"description":"","metadata":"changed","acl":["*"]}',
   createApiKey: '{"description":"ci"}',
+} as const;
+
+/**
+ * Addresses and domains of the Terraform provider. `addr` is computed, and cannot be configured. A domain that comes back
+ * otherwise than it is configured is an inconsistent result (1.0), or is replaced at every apply (0.x); later versions bear
+ * another case and a dot at the end, but no A-labels. Which fields are sent differs by version:
+ * - 1.x sends what is configured. An update sends every text of the state too, so `certificate_id` is `""` in each. A region
+ *   that is not configured may come back as any text.
+ * - 0.x sends the region `us` for an address without one, and replaces the address if another comes back. The region of a
+ *   domain may change, and is sent in each update.
+ * A policy for certificates, an id of a certificate and `resolves_to` are sent by both only if they are configured.
+ */
+export const TERRAFORM_RESERVED = {
+  from: 'ngrok/terraform-provider-ngrok: internal/provider/resource_reserved_addr.go, resource_tcp_address.go, resource_reserved_domain.go, resource_domain.go, schema_overrides.go (1.x); ngrok/resource_reserved_addr.go, ngrok/resource_reserved_domain.go (0.x)',
+  addr: {
+    create: '{"description":"camera"}',
+    update: '{"description":"","metadata":"m"}',
+    updated: { description: '', metadata: 'm' },
+    createBefore1: '{"region":"us"}',
+  },
+  domain: {
+    configured: { domain: 'Shop.B\u00fcro.example.com', description: 'shop' },
+    create: '{"domain":"Shop.B\u00fcro.example.com","description":"shop"}',
+    update: '{"description":"","metadata":"m","certificate_id":""}',
+    updated: { description: '', metadata: 'm' },
+    createBefore1: '{"domain":"before-1.example.com","region":"us"}',
+    updateBefore1: '{"description":"d","region":"eu"}',
+  },
 } as const;

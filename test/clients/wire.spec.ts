@@ -5,13 +5,21 @@ import { gunzipSync, inflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newPublicKey } from '../support/keys.js';
 import { ADMIN_KEY, type Service, startService } from '../support/service.js';
-import { type Exchange, RECORDED_CLIENTS, type RecordedClient, TERRAFORM } from './recorded-wire.js';
+import {
+  type Exchange,
+  RECORDED_CLIENTS,
+  type RecordedClient,
+  TERRAFORM,
+  TERRAFORM_RESERVED,
+} from './recorded-wire.js';
 
 let service: Service;
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ addressPools: [POOL] });
 });
 afterAll(() => service.stop());
+
+const POOL = { host: '1.tcp.example.com', from: 20_000, to: 20_099, region: '' };
 
 type Values = Record<string, string>;
 
@@ -228,5 +236,49 @@ describe('Terraform', () => {
     const { token, ...rest } = await replayed(values, { method: 'GET', path: `/api_keys/${made.id}` }, 200);
     expect(token).toBeNull();
     expect(made).toMatchObject(rest);
+  });
+
+  describe('with reserved addresses and domains', () => {
+    const { addr, domain } = TERRAFORM_RESERVED;
+    const create = (body: string, resource: string) => (values: Values) =>
+      replayed(values, { method: 'POST', path: `/${resource}`, body }, 201);
+    const one = (resource: string) => `/${resource}/{{made}}`;
+
+    it.each([
+      ['reserved_addrs', addr, { description: 'camera' }],
+      ['reserved_domains', domain, domain.configured],
+    ])(
+      '%s: finds what is configured as it was written, and the computed fields unchanged',
+      async (resource, sent, configured) => {
+        const values = newValues();
+        const created = await create(sent.create, resource)(values);
+        expect(created).toMatchObject(configured);
+        values.made = created.id;
+        expect(await replayed(values, { method: 'GET', path: one(resource) }, 200)).toEqual(created);
+        const updated = await replayed(values, { method: 'PATCH', path: one(resource), body: sent.update }, 200);
+        expect(updated).toEqual({ ...created, ...sent.updated });
+        await replayed(values, { method: 'DELETE', path: one(resource) }, 204);
+        const gone = await replayed(values, { method: 'GET', path: one(resource) }, 404);
+        expect(gone.status_code).toBe(404);
+      },
+    );
+
+    it('replaces a domain at once: its deletion comes before its creation', async () => {
+      const values = newValues();
+      for (let round = 0; round < 2; round += 1) {
+        values.made = (await create(domain.create, 'reserved_domains')(values)).id;
+        await replayed(values, { method: 'DELETE', path: one('reserved_domains') }, 204);
+      }
+    });
+
+    it('before 1.0 finds its own default region again, and may change that of a domain', async () => {
+      const values = newValues();
+      expect(await create(addr.createBefore1, 'reserved_addrs')(values)).toMatchObject({ region: 'us' });
+      const created = await create(domain.createBefore1, 'reserved_domains')(values);
+      values.made = created.id;
+      const update = { method: 'PATCH', path: one('reserved_domains'), body: domain.updateBefore1 };
+      const updated = await replayed(values, update, 200);
+      expect(updated).toEqual({ ...created, description: 'd', region: 'eu' });
+    });
   });
 });

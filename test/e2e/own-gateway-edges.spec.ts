@@ -6,13 +6,17 @@ import { complementOf, exchange } from '../support/echo-target.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
-import { GATEWAY, startCopy } from '../support/service.js';
+import { addAccount } from '../support/principals.js';
+import { GATEWAY, startCopy, startService } from '../support/service.js';
 import { type KeyPair, type Login, logIn } from '../support/ssh-client.js';
+
+const REST_MS = 1_000;
 
 let trial: OwnGateway;
 let key: KeyPair;
 beforeAll(async () => {
-  trial = await OwnGateway.start({ edgeProxyProtocol: new Set(['proxied=yes']) });
+  const service = await startService({ ...GATEWAY, reservationRestMs: REST_MS });
+  trial = await OwnGateway.startFor(service, service.app.url, { edgeProxyProtocol: new Set(['proxied=yes']) });
   key = await trial.newCredential('bind:*=*');
 });
 
@@ -225,6 +229,24 @@ describe('within a second of a change', () => {
     await until(async () => String(await readAll(older.port)) === 'one');
     await patch(older.path, { backend: { backend_id: older.group, enabled: false } });
     await until(async () => String(await readAll(younger.port)) === 'two');
+  });
+});
+
+describe('an edge at a reserved hostport', () => {
+  it('of another account ends within a second, with its connections, and serves again when that one has rested', async () => {
+    const { port } = await edgeFor('reserved=1');
+    await tunnel('reserved=1');
+    await until(() => answers(port));
+    const connection = await stay(port);
+    const { client } = await addAccount(trial.service);
+    const { status, body } = await client.post('/reserved_addrs', { addr: `127.0.0.1:${port}` });
+    expect(status).toBe(201);
+    await until(connection.isClosed);
+    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
+    await client.delete(`/reserved_addrs/${body.id}`);
+    await sleep(REST_MS / 2);
+    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
+    await until(() => answers(port));
   });
 });
 

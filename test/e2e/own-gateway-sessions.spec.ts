@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
@@ -7,10 +5,9 @@ import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
-import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { GATEWAY, startService } from '../support/service.js';
-import type { KeyPair } from '../support/ssh-client.js';
+import { type SshSession, startSession } from '../support/ssh-client.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 const BYTES = Buffer.from('bytes that a tunnel carries');
@@ -19,30 +16,6 @@ let trial: OwnGateway;
 beforeAll(async () => {
   trial = await OwnGateway.start();
 });
-
-interface Ssh {
-  readonly output: () => string;
-  readonly kill: () => void;
-  /** Ends with a goodbye. */
-  readonly leave: () => void;
-  /** Resolves with the time of the end. */
-  readonly ended: Promise<number>;
-}
-
-/** ssh with a session, which shows what the gateway says. */
-function startSsh({ gateway }: OwnGateway, key: KeyPair, ...forwards: string[]): Ssh {
-  const child = spawn('ssh', [
-    ...['-F', 'none', '-tt', '-p', String(gateway.address.port), '-i', key.file, '-o', 'IdentitiesOnly=yes'],
-    ...['-o', 'IdentityAgent=none', '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
-    ...[...forwards.flatMap((forward) => ['-R', forward]), 'tunnel@127.0.0.1'],
-  ]);
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
-  stopAtEnd(async () => void child.kill('SIGKILL'));
-  const ended = once(child, 'close').then(() => performance.now());
-  const signal = (name: NodeJS.Signals) => (): void => void child.kill(name);
-  return { output: () => output, kill: signal('SIGKILL'), leave: signal('SIGTERM'), ended };
-}
 
 interface Listed {
   readonly id: string;
@@ -77,13 +50,13 @@ async function recordOf(sessionId: string) {
   return rows;
 }
 
-const whenBound = (ssh: Ssh) => eventually(() => expect(ssh.output()).toMatch(/bound .*\r?\n/), 10_000);
+const whenBound = (ssh: SshSession) => eventually(() => expect(ssh.output()).toMatch(/bound .*\r?\n/), 10_000);
 const forwardOf = (bind: string): string => `${bind}:127.0.0.1:${trial.target.port}`;
 
 describe('the service shows', () => {
   it('a login and its binds within a second, with the port that a bind got', async () => {
     const key = await trial.newCredential();
-    const ssh = startSsh(trial, key, forwardOf('127.0.0.1:0'), forwardOf('team=blue,app=web:0'));
+    const ssh = startSession(trial.port, key, forwardOf('127.0.0.1:0'), forwardOf('team=blue,app=web:0'));
     await whenBound(ssh);
     const bound = performance.now();
     await eventually(async () => expect(await tunnelsOf(key)).toHaveLength(2));
@@ -105,7 +78,7 @@ describe('the service shows', () => {
 
   it('what a tunnel carried, at the next heartbeat and at its end', async () => {
     const key = await trial.newCredential();
-    const ssh = startSsh(trial, key, forwardOf(`127.0.0.1:${await freePort('127.0.0.1')}`));
+    const ssh = startSession(trial.port, key, forwardOf(`127.0.0.1:${await freePort('127.0.0.1')}`));
     await whenBound(ssh);
     const { id } = await sessionOf(key);
     const port = Number(/bound 127\.0\.0\.1:(\d+)/.exec(ssh.output())?.[1]);
@@ -132,7 +105,7 @@ describe('the service shows', () => {
 
   it('no longer within a second a client that was killed', async () => {
     const key = await trial.newCredential();
-    const ssh = startSsh(trial, key, forwardOf('team=blue:0'));
+    const ssh = startSession(trial.port, key, forwardOf('team=blue:0'));
     await whenBound(ssh);
     const { id } = await sessionOf(key);
     ssh.kill();
@@ -150,7 +123,7 @@ describe('a session that somebody stops', () => {
     ['restart', 'restarted'],
   ])('by %s ends within a second, and its client reads who did it', async (act, reason) => {
     const key = await trial.newCredential();
-    const ssh = startSsh(trial, key, forwardOf('team=blue:0'));
+    const ssh = startSession(trial.port, key, forwardOf('team=blue:0'));
     await whenBound(ssh);
     const { id } = await sessionOf(key);
     const stopped = performance.now();
@@ -164,7 +137,7 @@ describe('a session that somebody stops', () => {
 
 it('a connection through an edge has a record with its client, its tunnel and its bytes', async () => {
   const key = await trial.newCredential('bind:*=*');
-  const ssh = startSsh(trial, key, forwardOf('recorded=yes:0'));
+  const ssh = startSession(trial.port, key, forwardOf('recorded=yes:0'));
   await whenBound(ssh);
   const session = await sessionOf(key);
   const { admin } = trial.service;
@@ -203,7 +176,10 @@ it('after an outage the service shows what is open, and has the ends that it mis
   const listed = async (): Promise<readonly Listed[]> =>
     (await service.admin.get('/tunnel_sessions')).body.tunnel_sessions;
   const [one, other] = [await cut.newCredential(), await cut.newCredential()];
-  const [stays, leaves] = [one, other].map((key) => startSsh(cut, key, forwardOf('team=blue:0'))) as [Ssh, Ssh];
+  const [stays, leaves] = [one, other].map((key) => startSession(cut.port, key, forwardOf('team=blue:0'))) as [
+    SshSession,
+    SshSession,
+  ];
   await Promise.all([whenBound(stays), whenBound(leaves)]);
   const withTunnel = { tunnels: [expect.anything()] };
   await eventually(async () => expect(await listed()).toMatchObject([withTunnel, withTunnel]));
@@ -225,7 +201,7 @@ it('after an outage the service shows what is open, and has the ends that it mis
 it('a gateway that stops has no session left at the service', async () => {
   const last = await OwnGateway.startFor(trial.service, trial.service.app.url, {});
   const key = await last.newCredential();
-  const ssh = startSsh(last, key, forwardOf('team=blue:0'));
+  const ssh = startSession(last.port, key, forwardOf('team=blue:0'));
   await whenBound(ssh);
   const { id } = await sessionOf(key);
   await last.gateway.stop();

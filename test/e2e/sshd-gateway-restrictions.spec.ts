@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { authorizedKeys } from '../../src/api/gateway-api/binds/authorized-keys.js';
+import { ALL_FREE } from '../../src/api/reservations/reservation.js';
 import { GATEWAY_TOKEN, GatewayTrial } from '../support/gateway-trial.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { logIn, newKeyPair } from '../support/ssh-client.js';
@@ -59,7 +60,7 @@ it('sshd itself refuses a line after its expiry-time, in UTC, and takes the next
   const key = await newKeyPair();
   const [keyType = '', keyBlob = ''] = key.publicKey.split(' ');
   const lineOf = (acl: string[], expiresAt: string | null): string =>
-    authorizedKeys([{ id: 'sshcr_1', version: 1, keyType, keyBlob, acl, sources: null, expiresAt }]);
+    authorizedKeys([{ id: 'sshcr_1', version: 1, keyType, keyBlob, acl, sources: null, expiresAt }], ALL_FREE);
   const utc = (seconds: number): string =>
     new Date(Date.now() + seconds * 1000).toISOString().replace(/[-:T]|\..*/g, '');
   let lines = '';

@@ -279,3 +279,27 @@ describe('a session', () => {
     expect(session.tunnels).toMatchObject([{ targets: [{ address: `app.example.test:${held.tunnel.port}` }] }]);
   });
 });
+
+it('an address that another account reserves is taken from its session, and others stay until they bind more', async () => {
+  const key = await trial.newCredential();
+  const taken = await open(key);
+  const [master, to] = [`${key.file}.master`, `127.0.0.1:${trial.target.port}`];
+  const port = await freePortOf('other.test');
+  const kept = await logIn(trial.gateway.port, key, '-M', '-S', master, '-R', `other.test:${port}:${to}`);
+  await shownBinds(key.id, 2);
+  const other = await trial.addAccount();
+  const addr = `${taken.host}:${taken.port}`;
+  expect(await other.post('/reserved_addrs', { addr })).toMatchObject({ status: 201 });
+  await expectCut(taken);
+  await sleep(300);
+  for (const { output } of [kept, held.tunnel]) expect(output()).not.toContain('closed by remote host');
+  await expectBytesBothWays('other.test', port);
+  await askMaster(master, '-O', 'forward', '-R', `${addr}:${to}`);
+  await until(() => isCut(kept), CUT_MS);
+  await expectBystander();
+});
+
+/** Waits until the service shows this number of tunnels, since the reaper then knows of their binds. */
+async function shownBinds(id: string, count: number): Promise<void> {
+  await until(async () => (await sessionsOf(id)).flatMap(({ tunnels }) => tunnels).length === count, CUT_MS);
+}

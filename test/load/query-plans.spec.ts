@@ -2,6 +2,9 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { OidcUsers } from '../../src/api/access/authentication/oidc-users.js';
 import type { Config } from '../../src/api/config/config.js';
+import { EdgeChanges } from '../../src/api/gateway-api/edges/edge-changes.js';
+import { ReservedNames } from '../../src/api/reservations/reserved-names.js';
+import type { BindTarget } from '../../src/rules/index.js';
 import type { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
 import { addManyCredentials } from '../support/many-credentials.js';
@@ -31,6 +34,10 @@ const SEALED_EACH_SECOND = 2_000;
 /** It reads the leaves of the loaded events once, to seal them. */
 const LEAVES = 'events_pk';
 
+const POOL = { host: 'tcp.example', from: 10_000, to: 19_999, region: '' };
+/** A create of an account counts what it has. */
+const OWN_RESERVATIONS = 50;
+
 let service: Service;
 afterEach(() => service.stop());
 
@@ -48,6 +55,7 @@ async function load(accountId: string, from: number, credentials: number, others
   const rows = (max: number): string => `generate_series(${from}, ${from + max - 1}) n`;
   const id = (prefix: string): string => `'${prefix}_' || lpad(n::text, 27, '0')`;
   const added = credentials + others;
+  const own = Math.min(others, OWN_RESERVATIONS);
   for (const statement of [
     `insert into log_heads select ${id('ac')}, 0, now() from ${rows(others)}`,
     `insert into log_checkpoints select ${id('other')}, 1, 0, 'note' from ${rows(others)}`,
@@ -79,6 +87,11 @@ async function load(accountId: string, from: number, credentials: number, others
        0, 0, 0 from ${rows(others)}`,
     `insert into edge_connection_records select '${accountId}', ${id('ec')}, ${id('edgtcp')}, 'h.example:1', null, 'gw_000000000000000000000000001', null, ${id('ts')}, ${id('tn')},
        ${id('sshcr')}, now(), now(), 'closed', 0, 0 from ${rows(others)}`,
+    `insert into reserved_addrs select ${id('ac')}, ${id('ra')}, 1, now(), '', '', 'a.h' || n || '.net:1', '' from ${rows(credentials)}`,
+    `insert into reserved_domains select ${id('ac')}, ${id('rd')}, 1, now(), '', '', '*.d' || n || '.net', '', '' from ${rows(credentials)}`,
+    `insert into reserved_addrs select '${accountId}', ${id('ra')}, 1, now(), '', '', 'own' || n || '.example:1', '' from ${rows(own)}`,
+    `insert into reserved_domains select '${accountId}', ${id('rd')}, 1, now(), '', '', 'own' || n || '.example', '', '' from ${rows(own)}`,
+    `insert into resting_names select 'r' || n || '.net', ${id('ac')}, now() from ${rows(others)}`,
     `insert into events select made.*, event_leaf_hash(account_id, position, stream_id, 1, event_id, type, data, metadata, at, recorded_at)
      from (select '${accountId}' as account_id, h.size + n - ${from} + 1 as position, ${id('sshcr')} as stream_id, 1 as stream_version, gen_random_uuid() as event_id, 'ssh_credential_created.v1' as type,
        json_build_object('description', '', 'metadata', '', 'public_key', 'key', 'acl', '{}'::text[], 'owner_id', 'bot_1', 'key_type',
@@ -127,12 +140,46 @@ const READS = [
   `/edge_connection_records?edge_id=edgtcp_${'0'.repeat(27)}`,
 ];
 
-async function readFurther({ service, admin }: Walk, member: TestPrincipal, times: number): Promise<void> {
+let reserved = 0;
+/** What the streams of edges read when an address, a host or a wildcard is reserved where edges of others are few. */
+async function followReservations({ service, admin: { client } }: Walk): Promise<void> {
+  reserved += 1;
+  const name = `plans-${reserved}.example`;
+  await client.post('/edges/tcp', { hostports: [`a.${name}:1`, `b.${name}:1`, `b.${name}:2`] });
+  const changes = new EdgeChanges(service.pool, 3_600_000);
+  const { watermark } = await changes.since(undefined);
+  await client.post('/reserved_addrs', { addr: `a.${name}:1` });
+  for (const domain of [`b.${name}`, `*.${name}`]) await client.post('/reserved_domains', { domain });
+  const { changed } = await changes.since(watermark);
+  expect(changed?.map(({ hostports }) => hostports[0]).sort()).toEqual([`a.${name}:1`, `b.${name}:1`, `b.${name}:2`]);
+}
+
+/** Of others, of nobody, under and over what others have, and at rest. */
+const TARGETS: readonly BindTarget[] = [
+  ...[1_000_001, 1_000_002].flatMap((n): BindTarget[] => [
+    { kind: 'address', host: `a.h${n}.net`, port: 1 },
+    { kind: 'address', host: `x.d${n}.net`, port: 1 },
+    { kind: 'domain', name: `x.d${n}.net` },
+    { kind: 'domain', name: `*.h${n}.net` },
+    { kind: 'domain', name: `r${n}.net` },
+  ]),
+  { kind: 'address', host: 'free.example', port: 0 },
+  { kind: 'domain', name: 'free.example' },
+];
+
+async function readFurther(walk: Walk, member: TestPrincipal, times: number): Promise<void> {
+  const { service, admin } = walk;
+  const policy = { addressPools: [POOL], reservationRestMs: 60_000, maxReservations: 100, unreservableHosts: [] };
+  const names = new ReservedNames(service.pool, policy);
   const users = new OidcUsers(service.pool, undefined as never, admin.accountId);
   for (let n = 0; n < times; n += 1) {
+    await followReservations(walk);
     for (const path of READS) expect([path, (await admin.client.get(path)).status]).toEqual([path, 200]);
     expect((await member.client.get('/api_keys')).status).toBe(200);
     expect((await users.find('nobody@example.test')).user).toBeUndefined();
+    for (const target of TARGETS) await names.read([target]);
+    await names.read(TARGETS);
+    expect((await admin.client.post('/reserved_addrs', {})).status).toBe(201);
   }
 }
 
@@ -276,6 +323,7 @@ describe.each(SERVERS)('on %s, statements that are prepared', (_, start) => {
         strict: true,
         databasePoolSize: 1,
         auditReadConnections: 1,
+        addressPools: [POOL],
       });
       const { costly, guilty, ...found } = await readByRoutes(state);
       expect({ costly, guilty }).toEqual({ costly: [], guilty: [] });
@@ -331,6 +379,16 @@ const PAGES: Record<string, { readonly path: string; fill(): Promise<ApiClient> 
     path: '/ssh_credentials?expiring_before=2100-01-01T00:00:00Z',
     async fill() {
       await addManyCredentials(service.pool, await addBot(service), LARGE);
+      return service.admin;
+    },
+  },
+  'reserved_addrs of an account': {
+    path: '/reserved_addrs',
+    async fill() {
+      await service.pool.query(
+        `insert into reserved_addrs select 'ac_large', 'ra_' || n, 1, now(), '', '', 'a.example:' || n, '' from generate_series(1, $1::int) n`,
+        [LARGE],
+      );
       return service.admin;
     },
   },

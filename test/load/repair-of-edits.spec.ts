@@ -59,6 +59,8 @@ async function makeResources({ client, accountId }: TestPrincipal): Promise<Reso
       action: 'allow',
     })),
     tunnel_groups: await two('/backends/tunnel_group', (n) => ({ labels: { n: `${n}` } })),
+    reserved_addrs: await two('/reserved_addrs', (n) => ({ addr: `${accountId}.example.com:${n}` })),
+    reserved_domains: await two('/reserved_domains', (n) => ({ domain: `${accountId}.example-${n}.com` })),
     tcp_edges: edges,
     tcp_edge_hostports: edges,
     accounts: [accountId, accountId] as const,
@@ -106,6 +108,8 @@ async function changeEverything(client: ApiClient, name: string): Promise<void> 
     `/edges/tcp/${await made(client, '/edges/tcp', { hostports: [`load-${name}:1`] })}`,
     `/backends/tunnel_group/${await made(client, '/backends/tunnel_group', { labels: { name } })}`,
     `/ip_policies/${policy}`,
+    `/reserved_addrs/${await made(client, '/reserved_addrs', { addr: `load-${name}.example.com:1` })}`,
+    `/reserved_domains/${await made(client, '/reserved_domains', { domain: `load-${name}.example.net` })}`,
   ];
   for (const path of paths) {
     const { status, body } = await client.patch(path, { description: 'changed' });
@@ -163,6 +167,8 @@ const EDITS: Readonly<Record<string, readonly [change: string, field: string, ap
   ip_policies: [`metadata = 'by hand'`, 'metadata', {}],
   ip_policy_rules: [`action = 'deny'`, 'action', { cidr: '10.9.0.0/16' }],
   tunnel_groups: [`labels = '{"a":"b"}'`, 'labels', {}],
+  reserved_addrs: [`region = 'by hand'`, 'region', { addr: 'apart:1' }],
+  reserved_domains: [`text = 'by hand'`, 'text', { domain: 'apart.example.com' }],
   tcp_edges: [`backend = '{"enabled":false}'`, 'backend', {}],
   tcp_edge_hostports: [`listed_at = now()`, 'listed_at', { hostport: 'apart:1' }],
 };
@@ -170,7 +176,7 @@ const tables = Object.entries(EDITS).map(([table, [change, field, apart]]) => ({
 const where = (table: string): string => `where ${streamOf.get(table)} = $1`;
 const idsOf = (table: string): readonly [string, string] => ours.ids[table] as readonly [string, string];
 
-describe('under 32 writers, in each of the nine tables, the proof names and a repair mends', () => {
+describe('under 32 writers, in each of the eleven tables, the proof names and a repair mends', () => {
   it('a field that was changed', async () => {
     const changes = tables.map(
       ({ table, change }): Statement => [`update ${table} set ${change} ${where(table)}`, [idsOf(table)[0]]],
@@ -243,6 +249,8 @@ describe('under 32 writers the proof names and a repair mends', () => {
     ['api_keys', 'token_hash', () => [theirs.ids.api_keys?.[0] ?? '', idsOf('api_keys')[0]]],
     ['ssh_credentials', 'fingerprint', () => idsOf('ssh_credentials')],
     ['ip_policy_rules', 'cidr', () => idsOf('ip_policy_rules')],
+    ['reserved_addrs', 'addr', () => [idsOf('reserved_addrs')[0], theirs.ids.reserved_addrs?.[0] ?? '']],
+    ['reserved_domains', 'domain', () => [theirs.ids.reserved_domains?.[0] ?? '', idsOf('reserved_domains')[0]]],
   ];
 
   it.each(UNIQUE)('in %s a %s that the row of another stream has taken', async (table, column, idsOfTwo) => {

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Sealer } from '../../src/api/audit/evidence/sealer.js';
 import {
   type CheckpointKey,
   KeyHistory,
@@ -38,6 +39,8 @@ let folder: string;
 
 beforeAll(async () => {
   service = await startService({ checkpointKeys: KEYS });
+  // The tests sign: the service could sign a log before they have signed it with another key.
+  service.app.nest.get(Sealer, { strict: false }).onModuleDestroy();
   by = await addAccount(service);
 });
 afterAll(() => service.stop());
@@ -79,12 +82,12 @@ async function grow(events: number): Promise<number> {
 }
 
 /** Signs the log as it is, whatever alarms the service has raised since it was tampered with. */
-async function sealTo(size: number, keys = KEYS): Promise<void> {
+async function sealTo(size: number, keys = KEYS, accountId = by.accountId): Promise<void> {
   const logs = new SealedLogs(service.pool);
-  const sealed = async () => (await logs.lastCheckpoint(by.accountId))?.size ?? 0;
+  const sealed = async () => (await logs.lastCheckpoint(accountId))?.size ?? 0;
   while ((await sealed()) < size) {
     await service.pool.query(END_ALARMS);
-    await seal(logs, keys, { accountId: by.accountId, size, sealed: await sealed() });
+    await seal(logs, keys, { accountId, size, sealed: await sealed() });
   }
 }
 
@@ -209,6 +212,7 @@ describe('audit witness', () => {
     await witness();
     const before = await file('checkpoint');
     await writeFile(join(folder, 'other.key'), ADMIN_KEY);
+    await sealTo(1, KEYS, service.app.firstAccount.accountId);
     expect(await witness('--api-key-file', join(folder, 'other.key'))).toMatchObject({
       code: 1,
       stdout: expect.stringContaining(`but the witnessed log is ${origin()}\n`),

@@ -55,6 +55,7 @@ async function changeEverything(walk: Walk, strict: Service): Promise<void> {
   const hostports = ['A.example.test:443', 'a.example.test:443', '[2001:DB8::1]:22'];
   const edge = done(await strict.admin.post('/edges/tcp', { hostports, traffic_policy: { value: '{"a":\n"b\\\\"}' } }));
   done(await strict.admin.patch(`/edges/tcp/${edge.body.id}`, { hostports: [...hostports, 'b.example.test:1'] }));
+  done(await admin.client.post('/reserved_domains', { domain: '*.B\u00fccher.Example.test.', region: 'us' }));
   done(await admin.client.delete(`/users/${user.id}`));
 }
 

@@ -5,6 +5,7 @@ import { type Answer, ApiClient } from './api-client.js';
 import { complementOf, type EchoTarget, exchange, startEchoTarget } from './echo-target.js';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';
+import { addAccount } from './principals.js';
 import { type RunningMain, startMain, stopMain } from './process.js';
 import { ADMIN_KEY, cloneDatabase } from './service.js';
 import { type KeyPair, type Login, logIn, newKeyPair } from './ssh-client.js';
@@ -85,6 +86,14 @@ export class GatewayTrial {
     const elsewhere = startMain({ ...this.settings, PORT: '0' });
     expect((await act(new ApiClient(await elsewhere.url, ADMIN_KEY))).status).toBeLessThan(300);
     await stopMain(elsewhere);
+  }
+
+  /** The admin of another account. */
+  async addAccount(): Promise<ApiClient> {
+    const pool = new pg.Pool({ connectionString: this.settings.DATABASE_URL });
+    const { client } = await addAccount({ pool, app: { url: await this.service.url } });
+    await pool.end();
+    return client;
   }
 
   /** Returns the id of the credential. */

@@ -6,6 +6,7 @@ import { newPublicKey } from './keys.js';
 export const PATHS = [
   ...(['/ssh_credentials', '/edges/tcp', '/users', '/bot_users', '/api_keys'] as const),
   ...(['/ip_policies', '/ip_policy_rules', '/backends/tunnel_group'] as const),
+  ...(['/reserved_addrs', '/reserved_domains'] as const),
 ] as const;
 type Path = (typeof PATHS)[number];
 
@@ -69,6 +70,16 @@ const networks = fc.constantFrom('192.0.2.0/24', '::ffff:192.0.2.0/120', '2001:D
 const labels = fc.dictionary(
   fc.constantFrom('app', 'dc', 'ünï', '__proto__'),
   texts.map((text) => text.replaceAll('=', '')),
+);
+
+/** A few names that overlap, some of them in two spellings, so that the accounts and the entities of one want the same. */
+const addrs = fc.constantFrom('a.example.com:1', 'A.example.com.:1', 'b.a.example.com:1', 'b.example.net:2');
+const domains = fc.constantFrom(
+  'a.example.com',
+  '*.a.example.com',
+  'B.a.example.com',
+  '*.example.net',
+  'c.example.org',
 );
 
 /** Times with and without milliseconds, which rows and events spell differently. */
@@ -140,6 +151,12 @@ const rest = [
   fc
     .tuple(texts, labels)
     .map(([text, some]) => create('/backends/tunnel_group', ({ mark }) => ({ metadata: mark + text, labels: some }))),
+  fc
+    .tuple(texts, addrs)
+    .map(([text, addr]) => create('/reserved_addrs', ({ mark }) => ({ metadata: mark + text, addr }))),
+  fc
+    .tuple(texts, domains)
+    .map(([text, domain]) => create('/reserved_domains', ({ mark }) => ({ description: mark + text, domain }))),
   // Edges that name what the player made, so that a strict instance refuses some deletions.
   fc.tuple(fc.nat(), fc.nat()).map(([p, g]) =>
     create('/edges/tcp', (player) => ({
@@ -198,6 +215,11 @@ const changesOfRest = [
   patch(
     '/backends/tunnel_group',
     labels.map((some) => () => ({ labels: some })),
+  ),
+  patch('/reserved_addrs', described),
+  patch(
+    '/reserved_domains',
+    texts.map((text) => (mark) => ({ metadata: mark + text, region: 'eu' })),
   ),
 ];
 const removes = PATHS.map((path) => on(path, (client, uri) => client.delete(uri)));

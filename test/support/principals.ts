@@ -12,11 +12,16 @@ export interface TestPrincipal {
   readonly keyId: string;
 }
 
+interface ServiceAt {
+  readonly pool: Service['pool'];
+  readonly app: { readonly url: string };
+}
+
 let accounts = 0;
 let principals = 0;
 
 /** Another account on the same deployment, called as its admin. */
-export async function addAccount(service: Service): Promise<TestPrincipal> {
+export async function addAccount(service: ServiceAt): Promise<TestPrincipal> {
   accounts += 1;
   const log = new EventLog(service.pool, () => undefined);
   const { accountId, adminId, adminKey } = await createAccount(log, new IdSource(), {

@@ -52,6 +52,8 @@ export const MAKERS = {
     action: 'allow',
   }),
   'backends/tunnel_group': () => ({ labels: { app: `app-${next()}` } }),
+  reserved_addrs: () => ({ addr: `host-${next()}.example.test:443` }),
+  reserved_domains: () => ({ domain: `domain-${next()}.example.test` }),
 };
 
 const MODULES = {
@@ -179,6 +181,8 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('api_keys', () => ({ description: `walked ${next()}` })),
   ...resource('ip_policies', () => ({ description: `walked ${next()}` })),
   ...resource('ip_policy_rules', () => ({ description: `walked ${next()}` })),
+  ...resource('reserved_addrs', () => ({ description: `walked ${next()}` })),
+  ...resource('reserved_domains', () => ({ description: `walked ${next()}` })),
   ...resource('backends/tunnel_group', () => ({ labels: { walked: `${next()}` } })),
   ...part('ssh_credentials', 'expiry', expiry),
   ...part('ssh_credentials', 'source_restriction', sources),

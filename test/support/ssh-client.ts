@@ -118,6 +118,30 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
   };
 }
 
+export interface SshSession {
+  readonly output: () => string;
+  readonly kill: () => void;
+  /** Ends with a goodbye. */
+  readonly leave: () => void;
+  /** Resolves with the time of the end. */
+  readonly ended: Promise<number>;
+}
+
+/** ssh with a session at a terminal, which shows what the gateway says. */
+export function startSession(port: number, key: KeyPair, ...forwards: string[]): SshSession {
+  const child = spawn('ssh', [
+    ...['-F', 'none', '-tt', '-p', String(port), '-i', key.file, '-o', 'IdentitiesOnly=yes'],
+    ...['-o', 'IdentityAgent=none', '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null'],
+    ...[...forwards.flatMap((forward) => ['-R', forward]), 'tunnel@127.0.0.1'],
+  ]);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += data));
+  stopAtEnd(async () => void child.kill('SIGKILL'));
+  const ended = once(child, 'close').then(() => performance.now());
+  const signal = (name: NodeJS.Signals) => (): void => void child.kill(name);
+  return { output: () => output, kill: signal('SIGKILL'), leave: signal('SIGTERM'), ended };
+}
+
 /** Runs ssh with other options, and optionally a command, until it ends. */
 export async function runSsh(port: number, key: KeyPair, options: readonly string[], command: readonly string[] = []) {
   const child = spawn('ssh', argumentsOf(port, key, options, command), { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,6 +1,7 @@
 import { editDistance } from '../../kernel/edit-distance.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
+import type { ReservationPolicy } from '../reservations/address-pools.js';
 import { redacted } from '../service-log/redaction.js';
 import { ACCESS, type AccessSettings } from './access.js';
 import { DATABASE, type DatabaseSettings } from './database.js';
@@ -8,6 +9,7 @@ import { GATEWAY, type GatewayProcessSettings } from './gateway-process.js';
 import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './keys-and-gateways.js';
 import { LISTENING, type ListeningSettings } from './listening.js';
 import { OPERATION, type OperationSettings } from './operation.js';
+import { RESERVATIONS } from './reservations.js';
 import type { Setting, SettingsOf } from './setting.js';
 
 /**
@@ -19,6 +21,7 @@ interface Settings
     DatabaseSettings,
     AccessSettings,
     KeyAndGatewaySettings,
+    ReservationPolicy,
     OperationSettings {}
 
 export interface Config extends Settings {
@@ -40,6 +43,7 @@ const SETTINGS = {
   ...DATABASE,
   ...ACCESS,
   ...KEYS_AND_GATEWAYS,
+  ...RESERVATIONS,
   ...OPERATION,
 } satisfies SettingsOf<Settings>;
 

@@ -1,6 +1,7 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
+import { ReservationPolicy } from '../reservations/address-pools.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindsController } from './binds/binds.controller.js';
 import { GatewayAnswers } from './binds/gateway-answers.js';
@@ -47,11 +48,11 @@ const logger = new Logger('SshGateway');
     },
     {
       provide: EdgeChangeStreams,
-      useFactory: (pool: Pool) => {
-        const watch = new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message));
-        return new EdgeChangeStreams(watch);
+      useFactory: (pool: Pool, { reservationRestMs }: ReservationPolicy) => {
+        const changes = new EdgeChanges(pool, reservationRestMs);
+        return new EdgeChangeStreams(new ChangeWatch(changes, (message) => logger.warn(message)));
       },
-      inject: [POOL],
+      inject: [POOL, ReservationPolicy],
     },
     BindDecisionQueue,
     GatewayAnswers,

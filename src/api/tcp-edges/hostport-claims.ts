@@ -17,8 +17,9 @@ interface Claimant {
 }
 
 /**
- * A hostport belongs to one account of the deployment, and in strict mode to one edge. The append and unique indexes
- * decide; the look-ups here find the hostport for the message. No message names the other edge or its account.
+ * A hostport belongs to one account of the deployment, and in strict mode to one edge; an account that has reserved it
+ * gets it all the same. The append and unique indexes decide; the look-ups here find the hostport for the message. No
+ * message names the other edge or its account.
  */
 @Injectable()
 export class HostportClaims {
@@ -27,43 +28,56 @@ export class HostportClaims {
     private readonly policy: TcpEdgePolicy,
   ) {}
 
-  /** The form in which an edge lists hostports that are new to it. */
-  listed(hostports: readonly Hostport[], at: Date): ListedHostport[] {
-    const { strict: exclusive } = this.policy;
+  /**
+   * The form in which an edge lists hostports that are new to it. Throws Problem in strict mode if another edge lists one
+   * of them. An edge may keep a hostport that it lists, even one that it has shared with another edge since before
+   * strict mode.
+   */
+  async claim({ edgeId, accountId }: Claimant, hostports: readonly Hostport[], at: Date): Promise<ListedHostport[]> {
+    const shared = await this.refuseTaken({ edgeId, accountId }, hostports);
     const listed_at = at.toISOString();
-    return hostports.map(({ text, canonical }) => ({ text, canonical, exclusive, listed_at }));
+    return hostports.map(({ text, canonical }) => {
+      return { text, canonical, exclusive: this.policy.strict && !shared.has(canonical), listed_at };
+    });
   }
 
   /**
-   * Refuses in strict mode only. An edge may keep a hostport that it lists, even one that it has shared with another
-   * edge since before strict mode.
+   * Refuses in strict mode only. Returns the hostports that the account has reserved while edges of other accounts list
+   * them: these edges, which are not served, hold nothing against it.
    */
-  async refuseTaken(edgeId: string, hostports: readonly Hostport[] = []): Promise<void> {
-    if (!this.policy.strict) return;
-    const edges = await Promise.all(hostports.map(({ canonical }) => this.edges.list(canonical)));
-    const taken = hostports.findIndex((_, i) => {
-      const ids = edges[i]?.map(({ id }) => id) ?? [];
-      return ids.length > 0 && !ids.includes(edgeId);
+  private async refuseTaken(
+    { edgeId, accountId }: Claimant,
+    hostports: readonly Hostport[],
+  ): Promise<ReadonlySet<string>> {
+    if (!this.policy.strict || hostports.length === 0) return new Set();
+    const values = hostports.map(({ canonical }) => canonical);
+    const { reserved } = await this.edges.ofOtherAccounts(accountId, values);
+    const edges = await Promise.all(values.map((one) => this.edges.list(one, reserved.has(one) ? accountId : '')));
+    const taken = edges.findIndex((ofHostport) => {
+      return ofHostport.length > 0 && !ofHostport.some(({ id }) => id === edgeId);
     });
     if (taken >= 0) throw alreadyUsed(hostports, taken, 'another edge');
+    return reserved;
   }
 
   /** Turns a refusal of the append into a Problem; rethrows any other error. */
-  async explain(error: unknown, { edgeId, accountId }: Claimant, hostports: readonly Hostport[] = []): Promise<never> {
+  async explain(error: unknown, claimant: Claimant, hostports: readonly Hostport[] = []): Promise<never> {
     const isExclusive = error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT;
     if (!isExclusive && !(error instanceof ClaimRefused)) throw error;
-    await this.refuseTaken(edgeId, hostports);
+    await this.refuseTaken(claimant, hostports);
     const by = isExclusive ? 'another edge' : 'an edge of another account';
     const values = hostports.map(({ canonical }) => canonical);
-    const others = isExclusive ? new Set() : await this.edges.ofOtherAccounts(accountId, values);
+    const { taken } = isExclusive ? NOTHING_TAKEN : await this.edges.ofOtherAccounts(claimant.accountId, values);
     // Nothing is found if the edge that won the race has been deleted since.
     throw alreadyUsed(
       hostports,
-      values.findIndex((value) => others.has(value)),
+      values.findIndex((value) => taken.has(value)),
       by,
     );
   }
 }
+
+const NOTHING_TAKEN = { taken: new Set<string>() };
 
 function alreadyUsed(hostports: readonly Hostport[], n: number, by: string): Problem {
   const hostport = hostports[n];

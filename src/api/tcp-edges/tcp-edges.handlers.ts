@@ -24,10 +24,8 @@ class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
   execute({ context, body }: CreateTcpEdge) {
     const { hostports = [], ...others } = edgeInput(body);
     const { accountId } = context;
-    const decide = async (id: string, _: RequestContext, at: Date) => {
-      await this.claims.refuseTaken(id, hostports);
-      return create({ ...others, hostports: this.claims.listed(hostports, at) });
-    };
+    const decide = async (edgeId: string, _: RequestContext, at: Date) =>
+      create({ ...others, hostports: await this.claims.claim({ edgeId, accountId }, hostports, at) });
     return this.changes
       .create(TCP_EDGES, context, decide)
       .catch((error) => this.claims.explain(error, { edgeId: 'a new edge', accountId }, hostports));
@@ -43,17 +41,15 @@ class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
 
   execute({ context, id, body }: UpdateTcpEdge) {
     const { hostports, ...others } = edgeInput(body);
-    const { accountId } = context;
+    const claimant = { edgeId: id, accountId: context.accountId };
     const decide = async (edge: TcpEdge | undefined, _: RequestContext, at: Date) => {
-      const fields = hostports === undefined ? others : { ...others, hostports: this.claims.listed(hostports, at) };
-      // This comes before the look-up, so that an unknown edge is 404 and not 409.
-      const events = update(edge, fields);
-      await this.claims.refuseTaken(id, hostports);
-      return events;
+      // An unknown edge is 404 and not 409.
+      if (edge === undefined || hostports === undefined) return update(edge, others);
+      return update(edge, { ...others, hostports: await this.claims.claim(claimant, hostports, at) });
     };
     return this.changes
       .apply(TCP_EDGES, context, id, decide, { sent: body })
-      .catch((error) => this.claims.explain(error, { edgeId: id, accountId }, hostports));
+      .catch((error) => this.claims.explain(error, claimant, hostports));
   }
 }
 

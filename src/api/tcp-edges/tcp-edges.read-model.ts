@@ -72,9 +72,18 @@ export interface EdgeOfHostport extends Ref {
 /** `$1`: an account. Its own claims are not wanted. */
 const CLAIMED_BY_OTHERS = {
   name: 'hostports_of_other_accounts',
-  text: `select wanted.value from unnest($2::text[]) as wanted(value) cross join lateral (select from claims c
+  text: `select wanted.hostport, has_reserved($1, other.value) as "isReserved"
+    from unnest($2::text[], $3::text[]) as wanted(hostport, value) cross join lateral (select c.value from claims c
       where c.value = wanted.value and c.account_id <> $1 limit 1) other`,
 };
+
+/** Hostports that edges of other accounts list. */
+export interface HostportsOfOthers {
+  /** An account cannot list these too. */
+  readonly taken: ReadonlySet<string>;
+  /** It can list these all the same, since it has reserved them. */
+  readonly reserved: ReadonlySet<string>;
+}
 
 /** Finds the edges of all accounts that list a hostport. For gateways and strict mode: callers see one account only. */
 export class EdgesByHostport {
@@ -86,11 +95,12 @@ export class EdgesByHostport {
   }
 
   /** The ones of these canonical hostports that edges of other accounts list. */
-  async ofOtherAccounts(accountId: string, hostports: readonly string[]): Promise<ReadonlySet<string>> {
-    const values = hostports.map((hostport) => claimValue('hostport', hostport));
-    const { rows } = await queryNamed<{ value: string }>(this.pool, CLAIMED_BY_OTHERS, [accountId, values]);
-    const others = new Set(rows.map(({ value }) => value));
-    return new Set(hostports.filter((_, n) => others.has(values[n] ?? '')));
+  async ofOtherAccounts(accountId: string, hostports: readonly string[]): Promise<HostportsOfOthers> {
+    const values = [accountId, hostports, hostports.map((hostport) => claimValue('hostport', hostport))];
+    const { rows } = await queryNamed<{ hostport: string; isReserved: boolean }>(this.pool, CLAIMED_BY_OTHERS, values);
+    const all = (wanted: boolean) =>
+      new Set(rows.filter(({ isReserved }) => isReserved === wanted).map(({ hostport }) => hostport));
+    return { taken: all(false), reserved: all(true) };
   }
 
   private readonly find = coalescedByAccount<readonly EdgeOfHostport[]>(async (accountId, hostports) => {

@@ -15,6 +15,9 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   ip_policies: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   ip_policy_rules: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   tunnel_groups: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  reserved_addrs: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  reserved_domains: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  resting_names: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   tcp_edges: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   tcp_edge_hostports: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   bind_decisions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
@@ -39,10 +42,17 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
 /** The functions that statements of the service call. A trigger calls its function without a right to it. */
 const FUNCTIONS = [
   'acl_digest',
+  'covering_names',
   'event_actor',
   'event_leaf_hash',
+  'has_reserved',
+  'host_of',
   'keep_partitions',
+  'lock_names',
+  'registrable_name',
   'require_primary',
+  'reserving_accounts',
+  'resting_of',
   'tcp_edge_names',
 ];
 

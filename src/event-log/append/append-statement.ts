@@ -37,7 +37,7 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
   const claims = claimsOf(batch);
   if (claims.length > 0) {
     const changes = parameter(JSON.stringify(claims));
-    parts.push(refusedPart(changes), headPart(UNLESS_REFUSED), RECORDED, claimsPart(changes));
+    parts.push(takenPart(changes), REFUSED, headPart(UNLESS_REFUSED), RECORDED, claimsPart(changes));
   } else parts.push(headPart(''), RECORDED);
   const rows = batch.flatMap((append) => append.rows).sort(byOrder);
   for (const table of new Set(rows.map((row) => row.table))) {
@@ -74,14 +74,18 @@ const BATCH = `batch as materialized (
 const changesOf = (parameter: number): string => `json_to_recordset($${parameter}::json) as r(value text, change int)`;
 
 /** Claims that other accounts have committed before. The unique index decides about claims in running transactions. */
-const refusedPart = (parameter: number): string => `refused as materialized (
-  select r.value from ${changesOf(parameter)} cross join lateral (select from claims c
+const takenPart = (parameter: number): string => `taken as materialized (
+  select other.value from ${changesOf(parameter)} cross join lateral (select c.value from claims c
     where c.value = r.value and c.account_id <> $1 limit 1) as other where r.change > 0)`;
+
+/** What an account has reserved it gets all the same: no other account takes it by claiming it before. */
+const REFUSED = `refused as materialized (
+  select value from taken where not has_reserved($1, value))`;
 
 /** A trigger removes a claim when no row has its value any more. */
 const claimsPart = (parameter: number): string => `claimed as (
   insert into claims as c (value, account_id, holders, exclusive)
-  select r.value, $1, r.change, r.change > 0 from head, ${changesOf(parameter)}
+  select r.value, $1, r.change, r.change > 0 and r.value not in (select value from taken) from head, ${changesOf(parameter)}
   on conflict (value, account_id) do update set holders = c.holders + excluded.holders)`;
 
 /** The index that decides which of two accounts gets a value that both claim at once. */

@@ -4,7 +4,13 @@ import { PostgresFailure, queryNamed } from '../../database/index.js';
 import { pauseAfter } from '../../kernel/network/retry.js';
 import type { Append, Appended } from './append.js';
 import { type Refusal, recordedBefore, unavailable } from './append-failures.js';
-import { type AppendRow, type AppendStatement, appendStatement, hasRefusedClaim } from './append-statement.js';
+import {
+  type AppendRow,
+  type AppendStatement,
+  appendStatement,
+  CLAIMS_CONSTRAINT,
+  hasRefusedClaim,
+} from './append-statement.js';
 import { Batcher, type BatcherLimits, type BatchListener, DEFAULT_BATCHER_LIMITS, type Waiting } from './batcher.js';
 import { type PreparedAppend, prepareAppend } from './prepared-append.js';
 
@@ -22,7 +28,7 @@ interface Batch {
   readonly losses: number;
 }
 
-const MAX_DEADLOCKS = 5;
+const MAX_LOST_RACES = 5;
 /** Pauses before a batch is sent again after the connection was lost. */
 const PAUSES_MS = [0, 50, 100, 200, 400, 800];
 /** A failover of Patroni usually takes less time than this. */
@@ -134,16 +140,20 @@ export class EventLog {
     await this.send({ ...batch, commands: rest, losses });
   }
 
-  /** Runs the statement, and repeats it after a deadlock. */
+  /**
+   * Runs the statement, and repeats it after a deadlock. It repeats it also if another account has just claimed a value:
+   * the statement sees that claim then, and may have a right beside it.
+   */
   private async attempt(statement: AppendStatement, deadline: number): Promise<Outcome> {
-    for (let deadlocks = 0; ; deadlocks += 1) {
+    for (let races = 0; ; races += 1) {
       try {
         const limits = { deadlineMs: Math.min(deadline - performance.now(), MAX_ATTEMPT_MS), attempts: 1 };
         const { rows } = await queryNamed<AppendRow>(this.pool, statement, statement.values, limits);
         return outcomeOf(rows);
       } catch (error) {
         const failure = PostgresFailure.of(error);
-        if (failure.isDeadlock && deadlocks < MAX_DEADLOCKS) continue;
+        const isRace = failure.isDeadlock || failure.constraint === CLAIMS_CONSTRAINT;
+        if (isRace && races < MAX_LOST_RACES) continue;
         return { kind: 'failed', failure };
       }
     }

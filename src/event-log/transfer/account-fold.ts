@@ -26,7 +26,7 @@ export async function foldAccount(
     // The message of the server is left out, because it shows the value, which may be the hash of a key.
     if (isUniqueViolation) {
       throw new LogFileError(
-        `${constraint} is violated: another account of this database has the same value, which must be unique`,
+        `${constraint} is violated: another account of this database has the same value, or one that excludes it`,
       );
     }
     if (!isAboutData) throw error;

@@ -46,6 +46,7 @@ export const RECORDS = [
   { table: 'tunnel_records', order: 'id' },
   { table: 'edge_connection_records', order: 'id' },
   { table: 'pending_removals', order: 'owner_id' },
+  { table: 'resting_names', order: 'name' },
 ] as const;
 
 export interface RecordLine {

@@ -88,8 +88,10 @@ class SectionImport {
     const { header } = this.section;
     this.watcher.step('import', header?.events);
     if (header !== undefined && (await isHere(client, header))) return this.compare(client, header);
-    // This lets triggers accept the rows of the other deployment, in which a removal may be finished.
-    if (header !== undefined) await client.query(`set local tunnel_access.repair = 'on'`);
+    // The first lets triggers accept the rows of the other deployment, in which a removal may be finished. The second lets
+    // those refuse that compare accounts: this database may have others than the file.
+    if (header !== undefined)
+      await client.query(`set local tunnel_access.repair = 'on'; set local tunnel_access.import = 'on'`);
     // If two imports run at once, the second one waits here and is then refused.
     if (header !== undefined && header.events > 0) await claimAccount(client, this.log);
     for await (const records of this.section.records()) await this.insert(client, records);

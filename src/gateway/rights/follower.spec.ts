@@ -21,6 +21,10 @@ beforeEach(() => {
     {
       recheck: () => recheck(),
       changed: async (data) => void told.push(`changed ${data}`),
+      reserved: async (data) => {
+        told.push(`reserved ${data}`);
+        if (data === 'fails') throw new Error('no answer');
+      },
       followed: () => void told.push('followed'),
       lost: (reason) => void told.push(`lost: ${(reason as Error).message}`),
     },
@@ -49,6 +53,29 @@ describe('a stream of changes', () => {
     };
     await follower.start();
     expect(told).toEqual(['open', 'changed 1', 'followed']);
+  });
+
+  it('tells each event by its name, and passes over one that it does not know', async () => {
+    open = (signal, tell) => {
+      tell(READY);
+      tell({ name: 'reserved', data: 'a.test:1' });
+      tell({ name: 'note' as 'changed', data: 1 });
+      tell({ name: 'stopped', data: 2 });
+      return untilAborted(signal);
+    };
+    await follower.start();
+    expect(told).toEqual(['open', 'reserved a.test:1', 'followed']);
+  });
+
+  it('begins anew when what was reserved could not be asked about', async () => {
+    open = (signal, tell) => {
+      tell(READY);
+      if (openedAt.length === 1) tell({ name: 'reserved', data: 'fails' });
+      return untilAborted(signal);
+    };
+    await follower.start();
+    await gapsOf(2);
+    expect(told).toEqual(expect.arrayContaining(['reserved fails', 'lost: no answer']));
   });
 
   it('begins anew when a question has no answer, and an answer that comes after the break counts for nothing', async () => {

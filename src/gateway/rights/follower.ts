@@ -7,6 +7,8 @@ export interface Followed {
   /** Asks about everything that is held, since the gateway has not heard of changes before this moment. */
   recheck(): Promise<void>;
   changed(data: unknown): Promise<void>;
+  /** Addresses or domains were reserved, or their reservations were deleted. */
+  reserved?(data: unknown): Promise<void>;
   /** Somebody stopped sessions. */
   stopped?(data: unknown): void;
   /** Every change is heard of from now on, and earlier changes were asked about. */
@@ -82,11 +84,12 @@ export class Follower {
       if (!attempt.signal.aborted) followed();
     };
     try {
+      // Not awaited: a later change may come before the service has answered about this one.
       await this.stream(attempt.signal, ({ name, data }) => {
         if (name === 'ready') this.followed.recheck().then(rechecked).catch(fail);
+        else if (name === 'changed') this.followed.changed(data).catch(fail);
+        else if (name === 'reserved') this.followed.reserved?.(data).catch(fail);
         else if (name === 'stopped') this.followed.stopped?.(data);
-        // Not awaited: a later change may come before the service has answered about this one.
-        else this.followed.changed(data).catch(fail);
       });
     } finally {
       attempt.abort();

@@ -1,5 +1,6 @@
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import { OperatorError } from '../../kernel/operator-error.js';
+import { OverlappingNames } from '../../rules/index.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
 import type { Stop } from '../sessions/open-sessions.js';
@@ -35,10 +36,12 @@ export class LiveRights implements GatewayPart, Followed {
   private readonly held = new Set<HeldRight>();
   private readonly follower: Follower;
   /**
-   * Grows with each change, recheck and loss of the service. If it grew while a right was asked about, the right is
-   * asked about again.
+   * Grows with each change, also of reservations, with each recheck and loss of the service. If it grew while a right
+   * was asked about, the right is asked about again.
    */
   changeCount = 0;
+  /** The reservations up to which all that is held was asked about. */
+  private reservations: string | undefined;
 
   constructor(
     private readonly service: ServiceClient,
@@ -83,13 +86,22 @@ export class LiveRights implements GatewayPart, Followed {
     this.changeCount += 1;
     const known = [...this.held].map((held) => ({ credential_id: held.credentialId, version: held.version }));
     const unique = new Map(known.map((one) => [`${one.credential_id} ${one.version}`, one]));
-    const changed = await this.service.recheck([...unique.values()]);
-    await this.review(this.heldBy(changed.map(({ credential_id }) => credential_id)));
+    const answer = await this.service.recheck([...unique.values()], this.reservations);
+    const changed = this.heldBy(answer.changed.map(({ credential_id }) => credential_id));
+    await this.review(answer.reservationsChanged ? [...this.held] : changed);
+    // If a question fails, the next recheck asks about the same reservations.
+    this.reservations = answer.reservations;
   }
 
   async changed(data: unknown): Promise<void> {
     this.changeCount += 1;
     await this.review(this.heldBy((data as { readonly credential_ids: readonly string[] }).credential_ids));
+  }
+
+  async reserved(data: unknown): Promise<void> {
+    this.changeCount += 1;
+    const names = new OverlappingNames((data as { readonly names: readonly string[] }).names);
+    await this.review([...this.held].filter(({ question }) => namesOf(question).some((name) => names.overlap(name))));
   }
 
   followed(): void {
@@ -145,6 +157,12 @@ export class LiveRights implements GatewayPart, Followed {
       right.version = decision.version;
     }
   }
+}
+
+/** What a reservation can be of. Nobody can reserve a label. */
+function namesOf(question: TargetBody): readonly string[] {
+  if ('label' in question) return [];
+  return 'domain' in question ? [question.domain] : [question.address, ...(question.aliases ?? [])];
 }
 
 /** Why the right is gone; undefined if it is not. */

@@ -1,5 +1,5 @@
 import type { Decision, IdentifiedKey, ServiceClient, TargetBody } from '../service-client.js';
-import { type BindQuestion, BindRefused } from './bind-request.js';
+import { type BindQuestion, BindRefused, isOfReservation } from './bind-request.js';
 import { sentenceOf } from './sentences.js';
 
 /** The service takes 1,000 targets. The smaller limit lets the questions of other clients come in between. */
@@ -36,7 +36,10 @@ export class BindQuestions {
   private async permissionFor(question: BindQuestion): Promise<Permission> {
     const decision = await this.ask(question.target);
     const refused = (reason: string | undefined) =>
-      new BindRefused('not_permitted', sentenceOf(reason, question.rule, this.source));
+      new BindRefused(
+        isOfReservation(reason) ? reason : 'not_permitted',
+        sentenceOf(reason, question.rule, this.source),
+      );
     if (decision?.allowed !== true) throw refused(decision?.reason);
     if (decision.account_id !== this.identity.account_id) throw refused('another_account');
     return { ...question, credentialId: decision.credential_id ?? '', version: decision.version ?? 0 };

@@ -1,16 +1,23 @@
 import { isIPv6 } from 'node:net';
 import { Problem } from '../../kernel/problem.js';
-import { canonicalHost, ParseError, parseBindTarget } from '../../rules/index.js';
+import { canonicalHost, MAX_ALIASES, ParseError, parseBindTarget } from '../../rules/index.js';
 import type { OwnedHost } from '../gateway-settings.js';
+import { aliasesOf } from '../owned-hosts.js';
 import type { Ports } from '../ports.js';
 import type { TargetBody } from '../service-client.js';
 import type { Label } from '../tunnels/open-tunnel.js';
 import { readLabels } from './labels.js';
 
+/** The address or domain is reserved by another account, or is bound only once it is reserved. */
+export type ReservationReason = 'reserved_elsewhere' | 'not_reserved';
+export const isOfReservation = (reason: string | undefined): reason is ReservationReason =>
+  reason === 'reserved_elsewhere' || reason === 'not_reserved';
+
 export type RefusalReason =
   | 'malformed'
   | 'not_served'
   | 'not_permitted'
+  | ReservationReason
   | 'service_unavailable'
   | 'too_many'
   | 'cannot_listen'
@@ -41,7 +48,7 @@ export interface BindQuestion {
 export interface BindRequest {
   /** As the client sent it. Its connections name the bind by these words. */
   readonly asked: { readonly address: string; readonly port: number };
-  /** One question for each label, or one for the host. All must be permitted. */
+  /** One question for each label, or for the host. All must be permitted. */
   readonly questions: readonly BindQuestion[];
   /** A host of this gateway with the address to listen at, or a domain or labels without a listener. */
   readonly target: OwnedHost | { readonly domain: string } | { readonly labels: readonly Label[] };
@@ -83,22 +90,35 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   if (text === '' || text === '*') {
     throw new BindRefused('malformed', `name the host to bind, one of ${namesOf(hosts)}, or a label: key=value`);
   }
-  const name = text.startsWith('*.') ? text : canonicalHost(isIPv6(text) ? `[${text}]` : text);
+  const name = text.startsWith('*.')
+    ? `*.${canonicalHost(text.slice(2))}`
+    : canonicalHost(isIPv6(text) ? `[${text}]` : text);
   const listen = hosts.find((owned) => owned.host === name);
-  if (listen !== undefined) return ofAddress(listen, port, ports);
+  if (listen !== undefined) return ofAddress(listen, port, hosts, ports);
   // `ssh -R 8000:...` asks for localhost, and its user expects a listener.
   const isAddress = name === 'localhost' || /^\[|\.\d+$/.test(name);
   if (!isAddress) return { questions: [{ target: { domain: name }, rule: `bind:${name}` }], target: { domain: name } };
   throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}`);
 }
 
-function ofAddress(listen: OwnedHost, port: number, ports: Ports): Read {
+function ofAddress(listen: OwnedHost, port: number, hosts: readonly OwnedHost[], ports: Ports): Read {
   const refusal = port === 0 ? undefined : ports.refusal('binds', port);
   if (refusal !== undefined) {
     throw new BindRefused('not_served', `port ${port} ${refusal}; port 0 takes a free one`);
   }
-  const rule = port === 0 ? `bind:${listen.host}` : `bind:${listen.host}:${port}`;
-  return { questions: [{ target: { address: `${listen.host}:${port}` }, rule }], target: listen };
+  const anyPort = { target: { address: `${listen.host}:0` }, rule: `bind:${listen.host}` };
+  return { questions: port === 0 ? [anyPort] : questionsAt(listen, port, hosts), target: listen };
+}
+
+/** What to ask about a port of a host. There is more than one question only if very many hosts have its address. */
+export function questionsAt(listen: OwnedHost, port: number, hosts: readonly OwnedHost[]): readonly BindQuestion[] {
+  const [address, rule] = [`${listen.host}:${port}`, `bind:${listen.host}:${port}`];
+  const aliases = aliasesOf(listen, hosts).map((host) => `${host}:${port}`);
+  if (aliases.length === 0) return [{ target: { address }, rule }];
+  const parts = Array.from({ length: Math.ceil(aliases.length / MAX_ALIASES) }, (_, n) =>
+    aliases.slice(n * MAX_ALIASES, (n + 1) * MAX_ALIASES),
+  );
+  return parts.map((part) => ({ target: { address, aliases: part }, rule }));
 }
 
 const namesOf = (hosts: readonly OwnedHost[]): string => hosts.map((owned) => owned.host).join(', ');

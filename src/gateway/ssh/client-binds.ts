@@ -1,21 +1,31 @@
 import { messageOf } from '../../kernel/error-message.js';
 import type { GatewayContext } from '../gateway-context.js';
+import type { OwnedHost } from '../gateway-settings.js';
 import type { ClientUsage } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
 import { TunnelRecord } from '../log/tunnel-record.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { IdentifiedKey, TargetBody } from '../service-client.js';
+import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
 import { BindQuestions, type Permission } from './bind-questions.js';
-import { BindRefused, type BindRequest, readBindRequest } from './bind-request.js';
+import { BindRefused, type BindRequest, isOfReservation, questionsAt, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
 import { boundLine, nameOf, sentenceOf, shortened } from './sentences.js';
 import type { Holder } from './take-over.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_PORT = 65_535;
+/** How many free ports a bind to port 0 takes before it is refused, because they are reserved. */
+const MAX_PORTS_TAKEN = 20;
 const AWAY = 'the service cannot be reached';
+
+/** Where a permitted bind listens; without a listener for a domain and labels. */
+interface Place {
+  readonly listener?: BindListener;
+  readonly permissions: readonly Permission[];
+}
 
 interface BoundClient {
   readonly identity: IdentifiedKey;
@@ -121,22 +131,46 @@ export class ClientBinds implements Holder {
   private async make(request: BindRequest): Promise<Bind> {
     const permissions = await this.questions.permissionsFor(request.questions);
     let made: Bind | undefined;
-    const { target, asked } = request;
-    const at = 'host' in target ? { address: target.listenAddress, port: asked.port } : undefined;
-    const by = { credentialId: permissions[0]?.credentialId ?? '', holder: this };
-    const listener = at && (await BindListener.open(at, by, () => made, this.context));
+    const place = await this.listen(request, permissions, () => made);
     if (this.isOver) {
-      listener?.close();
+      place.listener?.close();
       throw new BindRefused('cannot_listen', 'the client is gone');
     }
-    const bind = this.bindOf(request, permissions, listener);
+    const bind = this.bindOf(request, place);
     made = bind;
     this.binds.add(bind);
     this.context.tunnels.add(bind);
     return bind;
   }
 
-  private bindOf(request: BindRequest, permissions: readonly Permission[], listener: BindListener | undefined): Bind {
+  private async listen(
+    { target, asked }: BindRequest,
+    permissions: readonly Permission[],
+    tunnelOf: () => OpenTunnel | undefined,
+  ): Promise<Place> {
+    if (!('host' in target)) return { permissions };
+    const by = { credentialId: permissions[0]?.credentialId ?? '', holder: this };
+    const open = () =>
+      BindListener.open({ address: target.listenAddress, port: asked.port }, by, tunnelOf, this.context);
+    return asked.port === 0 ? this.listenAtAny(target, open) : { permissions, listener: await open() };
+  }
+
+  /** Whose a port is can be asked only once it is taken. The client has the right to this port from then on. */
+  private async listenAtAny(target: OwnedHost, open: () => Promise<BindListener>): Promise<Place> {
+    for (let n = 1; ; n += 1) {
+      const listener = await open();
+      try {
+        const questions = questionsAt(target, listener.port, this.context.settings.gatewayHosts);
+        return { listener, permissions: await this.questions.permissionsFor(questions) };
+      } catch (error) {
+        listener.close();
+        const isReserved = error instanceof BindRefused && isOfReservation(error.reason);
+        if (!isReserved || this.isOver || n === MAX_PORTS_TAKEN) throw error;
+      }
+    }
+  }
+
+  private bindOf(request: BindRequest, { permissions, listener }: Place): Bind {
     const { identity, source } = this.client;
     const bound = { address: request.asked.address, port: listener?.port ?? this.virtualPort(request) };
     const by = { accountId: identity.account_id, fingerprint: identity.fingerprint, source };

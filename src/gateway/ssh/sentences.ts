@@ -34,6 +34,8 @@ export function sentenceOf(reason: string | undefined, rule: string, source: str
     expired: 'the credential has expired',
     owner_inactive: 'the owner of the credential is inactive',
     unknown_key: 'the credential was deleted',
+    reserved_elsewhere: 'another account has reserved it; bind another one',
+    not_reserved: 'it must be reserved before it is bound: POST /reserved_addrs, or /reserved_domains for a domain',
     another_account: 'the key belongs to another account now; connect again',
     service_unavailable: 'the service was away for too long',
   };

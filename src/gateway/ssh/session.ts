@@ -22,6 +22,8 @@ export class Session implements OpenChannel {
   private exitStatus: number | undefined;
   private isOpen = true;
   private isWaiting = false;
+  private hasShell = false;
+  /** The client shows what is written. */
   isShown = false;
 
   constructor(
@@ -36,10 +38,10 @@ export class Session implements OpenChannel {
 
   receiveRequest(type: string): boolean {
     if (type === 'pty-req') this.lineEnd = '\r\n';
-    if (type === 'shell' && !this.isShown) {
-      this.isShown = true;
+    if (type === 'shell' && !this.hasShell) {
+      this.hasShell = true;
       // The answer to the request goes first.
-      setImmediate(() => this.transport.attempt(() => this.isOpen && this.listener.shown()));
+      setImmediate(() => this.transport.attempt(() => this.isOpen && this.show()));
       return true;
     }
     return type === 'pty-req' || type === 'window-change';
@@ -50,6 +52,12 @@ export class Session implements OpenChannel {
     if (!this.isShown || !this.isOpen || this.unread.length > MAX_UNREAD_BYTES) return;
     this.unread = Buffer.concat([this.unread, Buffer.from(`${line.replace(/\p{Cc}/gu, '?')}${this.lineEnd}`)]);
     this.send();
+  }
+
+  /** A line of before is written by the listener, and a line of afterwards by whoever says it: none twice. */
+  private show(): void {
+    this.isShown = true;
+    this.listener.shown();
   }
 
   /** Ends the session once all lines are sent. */

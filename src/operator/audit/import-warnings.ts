@@ -5,7 +5,7 @@ interface Effects {
   readonly shared: number;
   /** Shared public keys of which the imported account has the oldest credential. */
   readonly moved: number;
-  /** Hostports of the imported account that edges of another account list too. */
+  /** Hostports of the imported account that edges of another account list too, and that no such account has reserved. */
   readonly hostports: number;
   readonly is_oldest: boolean;
 }
@@ -35,8 +35,8 @@ export async function warnOfImported({ pool }: Pick<MaintenanceDatabase, 'pool'>
 }
 
 /**
- * The API refuses a key or hostport of another account, so only an import can make accounts share one. Ids grow with
- * time.
+ * The API refuses a key of another account, and its hostport unless it is reserved, so only an import can make accounts
+ * share one. Ids grow with time.
  */
 const EFFECTS = `
   with shared as (
@@ -48,6 +48,7 @@ const EFFECTS = `
     group by fingerprint)
   select (select count(*)::int from shared) as shared, (select count(*)::int from shared where moved) as moved,
     (select count(*)::int from claims mine where account_id = $1 and value >= 'hostport:' and value < 'hostport;'
-      and exists (select from claims other where other.value = mine.value and other.account_id <> $1)) as hostports,
+      and exists (select from claims other where other.value = mine.value and other.account_id <> $1)
+      and not exists (select from claims one where one.value = mine.value and has_reserved(one.account_id, one.value))) as hostports,
     exists (select from accounts where account_id <> $1)
       and $1 = (select account_id from accounts order by created_at, account_id limit 1) as is_oldest`;

@@ -1,4 +1,10 @@
-import { type GatewayRoutes, type IdentifiedKey, ServiceClient, type ServiceEvent } from '../../gateway/index.js';
+import {
+  type GatewayRoutes,
+  type IdentifiedKey,
+  type Rechecked,
+  ServiceClient,
+  type ServiceEvent,
+} from '../../gateway/index.js';
 import { HttpClient } from '../../kernel/network/http-client.js';
 import type { KeyAnswer } from './log-lines.js';
 
@@ -25,8 +31,14 @@ export class GatewayService {
 
   /** The ids of the credentials that have changed. */
   async recheck(credentials: KeyAnswer['credentials']): Promise<ReadonlySet<string>> {
-    const changed = credentials.length === 0 ? [] : await this.client.recheck(credentials);
+    if (credentials.length === 0) return new Set();
+    const { changed } = await this.client.recheck(credentials);
     return new Set(changed.map(({ credential_id }) => credential_id));
+  }
+
+  /** Whether reservations have changed since an earlier answer, whose `reservations` stood for all of that moment. */
+  async reservationsSince(reservations: string | undefined): Promise<Omit<Rechecked, 'changed'>> {
+    return this.client.recheck([], reservations);
   }
 
   /** Undefined if no credential lets the key in. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { keepsRights } from './permissions.js';
+import { OverlappingNames } from '../../rules/index.js';
+import { keepsRights, mayBind, mayPermit } from './permissions.js';
 
 const HERE = '192.0.2.7';
 const listen = (...binds: string[]): string =>
@@ -46,5 +47,37 @@ describe('a session has lost a right', () => {
     const [wide, narrow] = [from('2001:db8::/32', A), from('2001:db8::/64', A)];
     expect(keepsRights([wide], [narrow], '2001:db8::7')).toBe(true);
     expect(keepsRights([wide], [narrow], '2001:db8:1::7')).toBe(false);
+  });
+});
+
+describe('a client may bind', () => {
+  it.each([
+    ['what its line lists', [listen('a.test:*', 'b.test:7')], ['a.test:1', 'b.test:7'], true],
+    ['what a pattern of its line permits', [listen('*.test:*')], ['a.b.test:1'], true],
+    ['anything, if its line lists nothing', [ALL], ['a.test:1', undefined], true],
+    ['what the line of its address lists', [from('192.0.2.0/24', A), NONE], ['a.test:1'], true],
+    ['not what only one for others lists', [from('198.51.100.0/24', A), NONE], ['a.test:1'], false],
+    ['not more than its line lists', [A], ['a.test:1', 'b.test:1'], false],
+    ['not all addresses, if its line lists names', [A], [undefined], false],
+    ['nothing without a line', [from('198.51.100.0/24', A)], [], false],
+  ])('%s', (_, lines, binds, expected) => {
+    expect(mayBind(lines, HERE, binds)).toBe(expected);
+  });
+});
+
+describe('a line may permit a bind', () => {
+  const names = new OverlappingNames(['x.a.test:7001', '*.b.test']);
+
+  it.each([
+    ['at any name, if it lists none', [ALL], true],
+    ['at a name that it lists', [listen('x.a.test:*')], true],
+    ['at a name of its pattern', [NONE, listen('*.a.test:7001')], true],
+    ['under a wildcard', [listen('y.b.test:1')], true],
+    ['if it is not known', undefined, true],
+    ['but not at another port', [listen('x.a.test:7002')], false],
+    ['but not at another name', [listen('y.a.test:*', '[::1]:7001')], false],
+    ['but not without forwarding', [NONE], false],
+  ])('%s', (_, lines, expected) => {
+    expect(mayPermit(lines, names)).toBe(expected);
   });
 });

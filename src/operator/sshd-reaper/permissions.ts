@@ -1,4 +1,4 @@
-import { compileNetworks, contains, parseSource } from '../../rules/index.js';
+import { compileNetworks, contains, type OverlappingNames, parseSource } from '../../rules/index.js';
 
 /** The binds that an options field of authorized_keys permits. */
 type Permissions = 'everything' | readonly string[];
@@ -13,6 +13,27 @@ export function keepsRights(then: readonly string[] | undefined, now: readonly s
   if (had === undefined || has === undefined) return false;
   return covers(permissionsOf(has), permissionsOf(had));
 }
+
+/** Whether a client from this address may bind all of these, each as in `permitlisten`. Undefined: all addresses. */
+export function mayBind(lines: readonly string[], source: string, binds: readonly (string | undefined)[]): boolean {
+  const line = lines.find((options) => admits(options, source));
+  if (line === undefined) return false;
+  const permissions = permissionsOf(line);
+  return binds.every(
+    (listen) => permissions === 'everything' || (listen !== undefined && covers(permissions, [listen])),
+  );
+}
+
+/** Whether one of these lines may permit a bind at one of the names. True if the lines are not known. */
+export const mayPermit = (lines: readonly string[] | undefined, names: OverlappingNames): boolean =>
+  lines === undefined ||
+  lines.map(permissionsOf).some((permissions) => permissions === 'everything' || permissions.some(isAt(names)));
+
+/** sshd writes `:*` for every port. */
+const isAt =
+  (names: OverlappingNames) =>
+  (listen: string): boolean =>
+    names.overlap(listen.replace(/:\*$/, ''));
 
 function admits(options: string, source: string): boolean {
   const [, from] = /(?:^|,)from="([^"]*)"/.exec(options) ?? [];

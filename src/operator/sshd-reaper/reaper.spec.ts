@@ -21,6 +21,8 @@ let service: {
   token: string;
   options: string;
   changed: string[];
+  /** What stands for the reservations of this moment. */
+  reservations: string;
   questions: number;
   streams: ServerResponse[];
   /** The reports so far. `undefined` for their status: they get no answer. */
@@ -40,13 +42,15 @@ let folder: string;
 let sshd: ChildProcess;
 let output: string[];
 let stop: AbortController;
+/** Lines that the reaper has not read yet. */
+let log: LogRecord[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tas-reaper-'));
   await copyFile('/bin/sleep', join(folder, 'sshd'));
   sshd = spawn(join(folder, 'sshd'), ['60']);
   await once(sshd, 'spawn');
-  output = [];
+  [output, log] = [[], []];
   stop = new AbortController();
   const server = createServer(async (request, response) => {
     if (request.headers.authorization !== `Bearer ${service.token}`) return response.writeHead(401).end();
@@ -57,12 +61,12 @@ beforeEach(async () => {
     if (request.url?.endsWith('/sessions')) return takeReport(JSON.parse(await text(request)), response);
     if (request.url?.endsWith('/identify')) return identify(JSON.parse(await text(request)).fingerprint, response);
     if (request.method === 'GET') service.questions += 1;
-    const changed = service.changed.map((credential_id) => ({ credential_id }));
-    return response.end(request.url?.endsWith('/recheck') ? JSON.stringify({ changed }) : `${service.options} key\n`);
+    if (request.url?.endsWith('/recheck')) return recheck(JSON.parse(await text(request)), response);
+    return response.end(`${service.options} key\n`);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   service = {
-    ...{ server, token: TOKEN, options: 'restrict', changed: [], questions: 0, streams: [] },
+    ...{ server, token: TOKEN, options: 'restrict', changed: [], reservations: 'one', questions: 0, streams: [] },
     ...{ reports: [], reportStatus: 200, credential: 'sshcr_1' },
   };
   await configure(TOKEN);
@@ -74,6 +78,13 @@ afterEach(async () => {
   service.server.close();
   await rm(folder, { recursive: true });
 });
+
+function recheck(known: { credentials: object[]; reservations?: string }, response: ServerResponse): void {
+  const { changed, reservations } = service;
+  const reservations_changed = known.reservations !== reservations;
+  const told = known.credentials.length === 0 ? [] : changed.map((credential_id) => ({ credential_id }));
+  response.end(JSON.stringify({ changed: told, reservations, reservations_changed }));
+}
 
 function takeReport(report: Report, response: ServerResponse): void {
   service.reports.push(report);
@@ -105,12 +116,17 @@ async function until(isSo: () => boolean): Promise<void> {
 
 /** Follows the service and reads these lines. */
 async function startReaper(lines: readonly LogRecord[]): Promise<void> {
-  async function* log(): AsyncGenerator<LogRecord> {
+  // Of this test: the reaper of the one before may not have ended yet.
+  const [own, { signal }, printed] = [log, stop, output];
+  async function* read(): AsyncGenerator<LogRecord> {
     yield* lines;
-    await once(stop.signal, 'abort');
+    while (!signal.aborted) {
+      yield* own.splice(0);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
   }
-  const reaper = new Reaper(new GatewayService(() => readCurlConfig(config())), (line) => output.push(line));
-  void reaper.run(log(), stop.signal);
+  const reaper = new Reaper(new GatewayService(() => readCurlConfig(config())), (line) => printed.push(line));
+  void reaper.run(read(), signal);
   await until(() => output.some((line) => line.startsWith('following changes')));
 }
 
@@ -165,9 +181,10 @@ describe('a session whose sshd got two answers', () => {
     service.options = WIDE;
     await startReaper([answered('sshcr_1@1', NARROW), answered('sshcr_1@2', WIDE), accepted()]);
     // The second question is asked after the first review.
-    for (const questions of [1, 2]) {
+    for (const _ of [1, 2]) {
+      const before = service.questions;
       tell('sshcr_1');
-      await until(() => service.questions >= questions);
+      await until(() => service.questions > before);
     }
     expect(isEnded()).toBe(false);
   });
@@ -183,7 +200,139 @@ it('the token of the config counts at each connection, so that it can be changed
   await until(() => output.filter((line) => line.startsWith('following changes')).length === 2);
 });
 
+describe('a reservation that makes the lines of a key narrower ends its session', () => {
+  const EVERYTHING = 'restrict,port-forwarding';
+  /** An answer that was too long for the log. */
+  const cut = (): LogRecord => ({ ...answered('sshcr_1@1', ''), message: `${KEY} sshcr_1@1 ${sshd.pid} ssh-ed25519` });
+  const CHILD = 4_000_000;
+  const ofChild = (message: string): LogRecord => ({
+    at: undefined,
+    program: 'sshd',
+    pid: CHILD,
+    isRoot: false,
+    message,
+  });
+  const child = (): LogRecord => ({ ...accepted(), message: `User child is on pid ${CHILD}` });
+  const bound = (port: number): LogRecord[] =>
+    ['type 11 wildcard 0 addr a.test', `Local forwarding listening on 127.0.1.2 port ${port}.`].map((what) =>
+      ofChild(`debug1: channels.c:channel_setup_fwd_listener_tcpip():3810 (pid=${CHILD}): ${what}`),
+    );
+  const reserve = (...names: string[]): void => {
+    service.streams.at(-1)?.write(`event: reserved\ndata: ${JSON.stringify({ names })}\n\n`);
+  };
+  /** Long enough for a review, which no event tells of. */
+  const quiet = () => new Promise((resolve) => setTimeout(resolve, 100));
+
+  it.each([
+    ['that listens at its port', EVERYTHING, bound(7001), 'x.test:7001'],
+    ['that listens anywhere, if a domain was reserved', EVERYTHING, bound(7002), 'x.test'],
+    ['of whose binds the log has not told', EVERYTHING, [], 'x.test:7001'],
+    ['whose lines have a pattern of the name', listen('*.test'), bound(7001), 'x.test:7001'],
+    ['whose lines have a name under the reserved wildcard', listen('x.test'), bound(7002), '*.test'],
+    ['whose lines are not known', undefined, bound(7001), 'x.test:7001'],
+    ['whose lines and binds are not known', undefined, [], 'x.test:7001'],
+  ])('%s', async (_, lines, binds, name) => {
+    service.options = lines ?? EVERYTHING;
+    await startReaper([lines === undefined ? cut() : answered('sshcr_1@1', lines), accepted(), child(), ...binds]);
+    await quiet();
+    expect(isEnded()).toBe(false);
+    service.options = 'restrict';
+    reserve(name);
+    await until(isEnded);
+    expect(output.filter((line) => line.endsWith('sshcr_1 lost a right'))).toHaveLength(1);
+  });
+
+  it('but not one that may still bind what it has, until it has a further bind', async () => {
+    service.options = EVERYTHING;
+    await startReaper([answered('sshcr_1@1', EVERYTHING), accepted(), child(), ...bound(7001)]);
+    service.options = listen('a.test');
+    reserve('x.test:7001');
+    await quiet();
+    expect(isEnded()).toBe(false);
+    log.push(...bound(7002));
+    await quiet();
+    expect(isEnded()).toBe(false);
+    service.options = 'restrict,port-forwarding,permitlisten="a.test:7001"';
+    log.push(...bound(7003));
+    await until(isEnded);
+  });
+
+  it('but a change of its credentials ends it even if it may still bind what it has', async () => {
+    service.options = EVERYTHING;
+    await startReaper([answered('sshcr_1@1', EVERYTHING), accepted(), child(), ...bound(7001)]);
+    service.options = listen('a.test');
+    reserve('x.test:7001');
+    await quiet();
+    tell('sshcr_1');
+    await until(isEnded);
+  });
+
+  it('and one whose lines are not known is judged by its binds, when the log tells of them', async () => {
+    service.options = listen('a.test');
+    await startReaper([cut(), accepted(), child()]);
+    log.push(...bound(7001));
+    await quiet();
+    expect(isEnded()).toBe(false);
+    service.options = listen('b.test');
+    log.push(...bound(7002));
+    await until(isEnded);
+  });
+
+  it('but not one that listens at other ports, until it has a further bind', async () => {
+    service.options = EVERYTHING;
+    await startReaper([answered('sshcr_1@1', EVERYTHING), accepted(), child(), ...bound(7002)]);
+    const before = service.questions;
+    service.options = 'restrict';
+    reserve('x.test:7001');
+    await quiet();
+    expect([isEnded(), service.questions]).toEqual([false, before]);
+    log.push(...bound(7003));
+    await until(isEnded);
+  });
+
+  it('and asks about no session whose lines could not permit it', async () => {
+    service.options = listen('a.test');
+    await startReaper([answered('sshcr_1@1', service.options), accepted(), child(), ...bound(7001)]);
+    const before = service.questions;
+    reserve('x.test:7001', '*.other.test');
+    await quiet();
+    expect([isEnded(), service.questions]).toEqual([false, before]);
+  });
+
+  it.each([
+    ['after sshd had asked and before the login was known', () => undefined],
+    [
+      'while there was no stream',
+      () => {
+        service.reservations = 'two';
+        service.server.closeAllConnections();
+      },
+    ],
+  ])('if it was made %s', async (what, breakStream) => {
+    service.options = EVERYTHING;
+    const login = [answered('sshcr_1@1', EVERYTHING), accepted()];
+    const isLate = what.includes('login');
+    await startReaper(isLate ? [] : login);
+    service.options = 'restrict';
+    breakStream();
+    if (isLate) log.push(...login);
+    await until(isEnded);
+  });
+
+  it('and a break without one makes it ask for no lines', async () => {
+    service.options = EVERYTHING;
+    await startReaper([answered('sshcr_1@1', EVERYTHING), accepted()]);
+    const before = service.questions;
+    service.server.closeAllConnections();
+    await until(() => output.filter((line) => line.startsWith('following changes')).length === 2);
+    expect(service.questions).toBe(before);
+  });
+});
+
 describe('a session', () => {
+  beforeEach(() => {
+    service.options = listen('a.test');
+  });
   const login = (): LogRecord[] => [answered('sshcr_1@1', listen('a.test')), accepted()];
   const reported = () => service.reports.flatMap(({ sessions = [] }) => sessions);
   const ends = () => service.reports.flatMap(({ ended_sessions = [] }) => ended_sessions);
@@ -229,7 +378,7 @@ describe('a session', () => {
     ['does not answer reports', undefined],
     ['is of an earlier version, which takes none', 404],
   ])('is ended when it loses a right also if the service %s', async (_, status) => {
-    [service.reportStatus, service.options] = [status, listen('a.test')];
+    service.reportStatus = status;
     await startReaper(login());
     await until(() => service.reports.length > 0);
     service.options = 'restrict';

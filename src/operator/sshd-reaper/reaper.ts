@@ -1,27 +1,39 @@
 import { type Followed, Follower, type Stop } from '../../gateway/index.js';
 import { messageOf } from '../../kernel/error-message.js';
+import { OverlappingNames } from '../../rules/index.js';
 import type { GatewayService } from './gateway-service.js';
 import { type LogRecord, readLogin } from './log-lines.js';
-import { keepsRights } from './permissions.js';
-import { endSshd } from './processes.js';
-import { ReportedSessions } from './reported-sessions.js';
+import { keepsRights, mayBind, mayPermit } from './permissions.js';
+import { endSshd, type SshdProcess } from './processes.js';
+import { listenOf, ReportedSessions } from './reported-sessions.js';
 import { type Session, Sessions } from './sessions.js';
 
 const QUESTIONS_AT_ONCE = 8;
 
 /**
- * Why a session is reviewed. `recheck`: its credentials may have changed. `told`: the service said that they changed.
+ * Why a session is reviewed, in the order of weight. `recheck`: its credentials may have changed. `reserved`: so may
+ * reservations, and `told`: the service said that its credentials changed.
  */
-type Reason = 'recheck' | 'told';
+const REASONS = ['recheck', 'reserved', 'told'] as const;
+type Reason = (typeof REASONS)[number];
+
+interface Review {
+  readonly session: Session;
+  readonly reason: Reason;
+}
 
 /** Ends the sessions of a stock sshd that have lost a right: see docs/sshd-gateway.md. */
 export class Reaper implements Followed {
   private readonly sessions = new Sessions();
-  private readonly queue = new Map<Session, Reason>();
+  private readonly queue = new Map<SshdProcess, Review>();
+  /** Sessions of which others have reserved something that they may not use yet. A further bind of theirs is reviewed. */
+  private readonly doubtful = new WeakSet<SshdProcess>();
   private readonly reported: ReportedSessions;
   private readonly follower: Follower;
   private isFollowing = false;
   private isLost = false;
+  /** The reservations up to which all sessions were reviewed. */
+  private reservations: string | undefined;
   private reviewing: Promise<void> | undefined;
 
   constructor(
@@ -45,25 +57,46 @@ export class Reaper implements Followed {
   }
 
   private take(record: LogRecord): void {
-    this.reported.take(record);
+    const bound = this.reported.take(record);
+    if (bound !== undefined && this.doubtful.has(bound.process))
+      this.reviewSoon({ session: bound, reason: 'reserved' });
     const login = readLogin(record);
     const session = login && this.sessions.take(login);
     if (session === undefined) return;
     this.reported.add(session);
     // The service may have told of a change after the key command's answer and before this line.
-    this.review([session], 'recheck').catch((error) => this.follower.fail(error));
+    this.reviewSoon(this.forReservations(session));
   }
 
   /** Rechecks every session, since changes were missed while there was no stream. */
   async recheck(): Promise<void> {
     this.isFollowing = true;
-    await this.review(this.sessions.live(), 'recheck');
+    const { reservations, reservationsChanged } = await this.service.reservationsSince(this.reservations);
+    const reviewOf = (session: Session): Review =>
+      reservationsChanged ? this.forReservations(session) : { session, reason: 'recheck' };
+    await this.review(this.sessions.live().map(reviewOf));
+    this.reservations = reservations;
   }
 
   async changed(data: unknown): Promise<void> {
     const ids = new Set((data as { readonly credential_ids: readonly string[] }).credential_ids);
     const isHeld = (session: Session) => credentialsOf(session).some(({ credential_id }) => ids.has(credential_id));
-    await this.review(this.sessions.live().filter(isHeld), 'told');
+    const held = this.sessions.live().filter(isHeld);
+    await this.review(held.map((session) => ({ session, reason: 'told' })));
+  }
+
+  /**
+   * A reservation makes the lines of many keys narrower, since sshd knows no rule with an exception. So a session of which
+   * the log tells that it listens at other ports only keeps what it has, but gets nothing more.
+   */
+  async reserved(data: unknown): Promise<void> {
+    const names = new OverlappingNames((data as { readonly names: readonly string[] }).names);
+    const concerned = this.sessions
+      .live()
+      .filter(({ answers }) => answers.some(({ options }) => mayPermit(options, names)));
+    for (const { process } of concerned) this.doubtful.add(process);
+    const holders = concerned.filter(({ process }) => this.mayListenAt(process, names));
+    await this.review(holders.map((session) => ({ session, reason: 'reserved' })));
   }
 
   stopped(data: unknown): void {
@@ -82,18 +115,51 @@ export class Reaper implements Followed {
     [this.isFollowing, this.isLost] = [false, true];
   }
 
+  /**
+   * Reservations may have changed, and only the lines and the binds of a session show whether they concern it. If neither
+   * is known, each bind is judged when the log tells of it.
+   */
+  private forReservations(session: Session): Review {
+    const { process, answers, source } = session;
+    const areLinesKnown = answers.every(({ options }) => keepsRights(options, options ?? [], source));
+    if (areLinesKnown || this.reported.bindsOf(process).length > 0) return { session, reason: 'reserved' };
+    this.doubtful.add(process);
+    return { session, reason: 'recheck' };
+  }
+
+  /** By the port: sshd may have resolved another name to the same address. True if the log has told of no bind. */
+  private mayListenAt(process: SshdProcess, names: OverlappingNames): boolean {
+    const binds = this.reported.bindsOf(process);
+    return binds.length === 0 || binds.some(({ port }) => names.havePort(port));
+  }
+
+  /** If the service cannot be asked, the next recheck reviews all sessions by their lines. */
+  private reviewSoon(review: Review): void {
+    if (!this.isFollowing) this.reservations = undefined;
+    this.review([review]).catch((error) => {
+      this.reservations = undefined;
+      this.follower.fail(error);
+    });
+  }
+
   /** Reviews nothing without a stream, since `recheck` will review all. Rejects if the service could not be asked. */
-  private async review(sessions: readonly Session[], reason: Reason): Promise<void> {
-    for (const session of sessions) if (this.queue.get(session) !== 'told') this.queue.set(session, reason);
+  private async review(reviews: readonly Review[]): Promise<void> {
+    for (const review of reviews) this.queue.set(review.session.process, this.weightier(review));
     if (!this.isFollowing || this.queue.size === 0) return;
     this.reviewing ??= this.reviewQueue();
     await this.reviewing;
   }
 
+  /** With the session as it is known now. */
+  private weightier({ session, reason }: Review): Review {
+    const queued = this.queue.get(session.process)?.reason ?? reason;
+    return { session, reason: REASONS.indexOf(queued) > REASONS.indexOf(reason) ? queued : reason };
+  }
+
   private async reviewQueue(): Promise<void> {
     try {
       while (this.queue.size > 0) {
-        const batch = [...this.queue];
+        const batch = [...this.queue.values()];
         this.queue.clear();
         await this.reviewBatch(batch);
       }
@@ -103,17 +169,16 @@ export class Reaper implements Followed {
     }
   }
 
-  private async reviewBatch(batch: readonly (readonly [Session, Reason])[]): Promise<void> {
-    const untold = batch.flatMap(([session, reason]) => (reason === 'told' ? [] : credentialsOf(session)));
+  private async reviewBatch(batch: readonly Review[]): Promise<void> {
+    const untold = batch.flatMap(({ session, reason }) => (reason === 'told' ? [] : credentialsOf(session)));
     const changed = await this.service.recheck(untold);
-    const doubtful = batch.filter(
-      ([session, reason]) =>
-        reason === 'told' || credentialsOf(session).some(({ credential_id }) => changed.has(credential_id)),
-    );
-    const byKey = new Map<string, Session[]>();
-    for (const [session] of doubtful) {
+    const byKey = new Map<string, Review[]>();
+    for (const { session, reason } of batch) {
+      const isChanged = credentialsOf(session).some(({ credential_id }) => changed.has(credential_id));
+      if (reason === 'recheck' && !isChanged) continue;
       const fingerprint = session.answers[0]?.fingerprint ?? '';
-      byKey.set(fingerprint, [...(byKey.get(fingerprint) ?? []), session]);
+      const review: Review = { session, reason: isChanged ? 'told' : reason };
+      byKey.set(fingerprint, [...(byKey.get(fingerprint) ?? []), review]);
     }
     const keys = [...byKey.values()];
     const reviewNext = async (): Promise<void> => {
@@ -123,18 +188,27 @@ export class Reaper implements Followed {
   }
 
   /** Ends the sessions of one key that have lost a right. */
-  private async reviewKey(sessions: readonly Session[]): Promise<void> {
-    const key = sessions[0]?.answers[0];
+  private async reviewKey(reviews: readonly Review[]): Promise<void> {
+    const key = reviews[0]?.session.answers[0];
     if (key === undefined) return;
     const options = await this.service.optionsFor(key);
-    for (const session of sessions) {
-      const { process, answers, source } = session;
-      if (options !== undefined && answers.every((then) => keepsRights(then.options, options, source))) continue;
+    for (const { session, reason } of reviews) {
+      const { process, source } = session;
+      if (options !== undefined && this.keeps(session, reason, options)) continue;
       const ids = [...new Set(credentialsOf(session).map(({ credential_id }) => credential_id))].join(',');
       if (!endSshd(process)) continue;
       this.reported.endedBecause(process, 'right_lost');
       this.print(`ended the session of sshd ${process.pid} from ${source}: ${key.fingerprint} ${ids} lost a right`);
     }
+  }
+
+  /** For a reservation it is enough that the key may still bind all that the session has. */
+  private keeps({ process, answers, source }: Session, reason: Reason, now: readonly string[]): boolean {
+    if (answers.every(({ options }) => keepsRights(options, now, source))) return true;
+    const binds = this.reported.bindsOf(process);
+    if (reason !== 'reserved' || binds.length === 0) return false;
+    this.doubtful.add(process);
+    return mayBind(now, source, binds.map(listenOf));
   }
 }
 

@@ -92,15 +92,28 @@ export class ReportedSessions {
     await this.reporter.stop('reaper_stopped');
   }
 
-  /** Takes the lines of the log about what a session does after its login. */
-  take(record: LogRecord): void {
+  /**
+   * Takes the lines of the log about what a session does after its login. Returns the session that has a further bind by
+   * this line.
+   */
+  take(record: LogRecord): Session | undefined {
     const child = childOf(record);
     const monitor = child === undefined ? undefined : findWriter(record);
     if (child !== undefined && monitor !== undefined) {
       const reported = this.of(monitor);
       reported.child = child;
       this.byChild.set(child, reported);
-    } else if (SSHD.includes(record.program)) this.byChild.get(record.pid)?.activity.take(record);
+      return undefined;
+    }
+    const reported = SSHD.includes(record.program) ? this.byChild.get(record.pid) : undefined;
+    const before = reported?.activity.binds.length ?? 0;
+    reported?.activity.take(record);
+    return (reported?.activity.binds.length ?? 0) > before ? reported?.session : undefined;
+  }
+
+  /** The binds that the log has told of, and at which sshd may listen. */
+  bindsOf(process: SshdProcess): readonly SshdBind[] {
+    return this.byProcess.get(keyOf(process))?.activity.binds ?? [];
   }
 
   add(session: Session): void {
@@ -194,6 +207,10 @@ const keyOf = ({ pid, start }: SshdProcess): string => `${pid} ${start}`;
 const ageOf = (since: number): number => Math.max(0, Date.now() - since);
 
 const targetsOf = ({ host, addresses, port }: SshdBind) =>
-  (host === undefined ? addresses : [host]).map((name) => ({
-    address: `${isIPv6(name) ? `[${name}]` : name}:${port}`,
-  }));
+  (host === undefined ? addresses : [host]).map((name) => ({ address: addressOf(name, port) }));
+
+/** The bind as in `permitlisten`; undefined for all addresses. */
+export const listenOf = ({ host, port }: SshdBind): string | undefined =>
+  host === undefined ? undefined : addressOf(host.toLowerCase(), port);
+
+const addressOf = (host: string, port: number): string => `${isIPv6(host) ? `[${host}]` : host}:${port}`;

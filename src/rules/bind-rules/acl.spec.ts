@@ -297,6 +297,15 @@ describe('laws', () => {
     );
   });
 
+  it('an ACL that permits port 0 of a host permits each of its ports', () => {
+    fc.assert(
+      fc.property(fc.array(rules, { maxLength: 5 }), names, fc.integer({ min: 1, max: 65_535 }), (acl, name, port) => {
+        fc.pre(verdict(acl, `${name}:0`).permitted);
+        expect(verdict(acl, `${name}:${port}`).permitted).toBe(true);
+      }),
+    );
+  });
+
   it('parseAcl returns any ACL of JSON or text unchanged, or throws a Problem', () => {
     const texts = fc.string({ unit: 'binary', maxLength: 20 });
     const rule = fc.oneof(fc.jsonValue(), texts, joined(parts('bind:', 'bind:*.', 'bind:[', 'bind:k='), texts), rules);

@@ -9,11 +9,19 @@ import { parseHostPattern, refuseUnprintable } from './bind-rule.js';
  */
 export type BindTarget =
   | { readonly kind: 'domain'; readonly name: string }
-  | { readonly kind: 'address'; readonly host: string; readonly port: number }
+  /** Aliases are other addresses that the same listener takes: rules do not judge them. */
+  | (Address & { readonly kind: 'address'; readonly aliases?: readonly Address[] })
   | { readonly kind: 'label'; readonly key: string; readonly value: string };
+
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
 
 /** No rule is longer, so a longer target could not match. */
 const MAX_TARGET_BYTES = 512;
+/** A listener has an address for each name of its host at most. */
+export const MAX_ALIASES = 100;
 const KINDS = ['domain', 'address', 'label'] as const;
 
 /**
@@ -25,7 +33,10 @@ export function parseBindTarget(request: unknown): BindTarget {
   const [kind, ...others] = KINDS.filter((name) => members[name] !== undefined && members[name] !== null);
   if (kind === undefined || others.length > 0) throw invalid(`a bind request names one of ${KINDS.join(', ')}.`);
   if (kind === 'label') return readLabel(membersOf(members.label));
-  return kind === 'domain' ? readDomain(text(members, kind)) : readAddress(text(members, kind));
+  if (kind === 'domain') return readDomain(text(members, kind));
+  const aliases = readAliases(members.aliases);
+  const address = { kind, ...readAddress(text(members, kind)) } as const;
+  return aliases.length === 0 ? address : { ...address, aliases };
 }
 
 /** Reads a target as people write it: `app.example.com`, `app.example.com:443` or `team=blue`. */
@@ -46,11 +57,19 @@ function readDomain(domain: string): BindTarget {
   });
 }
 
-function readAddress(address: string): BindTarget {
+function readAliases(aliases: unknown): readonly Address[] {
+  if (aliases === undefined || aliases === null) return [];
+  if (!Array.isArray(aliases) || aliases.length > MAX_ALIASES || !aliases.every((one) => typeof one === 'string')) {
+    throw invalid(`aliases must be a list of at most ${MAX_ALIASES} addresses.`);
+  }
+  return aliases.map((_, n) => readAddress(text(aliases as unknown as Readonly<Record<string, unknown>>, `${n}`)));
+}
+
+function readAddress(address: string): Address {
   return inContext('address', address, () => {
     const { host, port } = splitPort(address);
     if (port === undefined) throw new ParseError("it has no port, as in 'app.example.com:443'");
-    return { kind: 'address', host: hostText(host), port: parsePort(port, 0) };
+    return { host: hostText(host), port: parsePort(port, 0) };
   });
 }
 
@@ -80,7 +99,7 @@ function text(from: Readonly<Record<string, unknown>>, name: string): string {
   throw invalid(`${name} ${quoted(value)} is ${bytes} bytes long; the maximum is ${MAX_TARGET_BYTES}.`);
 }
 
-function inContext(field: string, value: string, read: () => BindTarget): BindTarget {
+function inContext<Read>(field: string, value: string, read: () => Read): Read {
   try {
     return read();
   } catch (error) {

@@ -6,7 +6,13 @@ import { compile, permits } from '../../../rules/bind-rules/acl.js';
 import { parseBindTarget } from '../../../rules/bind-rules/bind-target.js';
 import { compileNetworks, contains } from '../../../rules/bind-rules/source-networks.js';
 import { parseSource } from '../../../rules/ip-rules/address.js';
-import { type AuthorizedCredential, authorizedKeys, MAX_PERMIT_LISTENS } from './authorized-keys.js';
+import { ALL_FREE, covers, type ListenPattern, type Narrowing } from '../../reservations/reservation.js';
+import {
+  type AuthorizedCredential,
+  hostsOf,
+  authorizedKeys as linesFor,
+  MAX_PERMIT_LISTENS,
+} from './authorized-keys.js';
 
 const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';
 
@@ -19,6 +25,9 @@ const credential = (acl: readonly string[], n = 1): AuthorizedCredential => ({
   sources: null,
   expiresAt: null,
 });
+
+const authorizedKeys = (credentials: Parameters<typeof linesFor>[0], narrowing = ALL_FREE): string =>
+  linesFor(credentials, narrowing);
 
 /** The line of one key with a credential for each ACL, without its line end. */
 function lineOf(first: readonly string[], ...others: readonly (readonly string[])[]): string {
@@ -139,6 +148,52 @@ describe('the lines of a key whose credentials expire or are for some networks',
   });
 });
 
+describe('the lines of a key where something is reserved for others', () => {
+  const own = [
+    { host: 'a.example', port: 7000 },
+    { host: '*.b.example', port: null },
+  ];
+  const none: Narrowing = { own, isAllFree: false, isFree: () => false };
+  const optionsFor = (...acl: readonly string[]) => optionsOf(authorizedKeys([credential(acl)], none));
+
+  it('permit what the account has reserved, as far as its rules go', () => {
+    const both = 'restrict,port-forwarding,permitlisten="a.example:7000",permitlisten="*.b.example:*"';
+    expect([optionsFor(), optionsFor('*'), optionsFor('bind:*.example')]).toEqual([both, both, both]);
+    expect(optionsFor('bind:a.example')).toBe('restrict,port-forwarding,permitlisten="a.example:7000"');
+    expect(optionsFor('bind:*.example:7001')).toBe('restrict,port-forwarding,permitlisten="*.b.example:7001"');
+    expect([optionsFor('bind:a.example:7001'), optionsFor('bind:c.example')]).toEqual(['restrict', 'restrict']);
+  });
+
+  it('permit no random port by a rule for any named port', () => {
+    expect(optionsFor('bind:*.example:*')).toBe('restrict,port-forwarding,permitlisten="a.example:7000"');
+    expect(optionsFor('bind:*.b.example:*')).toBe('restrict');
+  });
+
+  it('have at most what sshd accepts, however much the account has reserved', () => {
+    const many = Array.from({ length: 8_192 }, (_, n) => ({
+      host: `d${n}.evil.example`,
+      port: n % 2 === 0 ? null : 9_999,
+    }));
+    const hostile: Narrowing = { ...none, own: many };
+    const countOf = (text: string): number => text.match(/permitlisten/g)?.length ?? 0;
+    const rules = (suffix: string) => Array.from({ length: 1_000 }, (_, n) => `bind:*.${suffix}:${n + 1}`);
+    const ten = (acl: readonly string[]) => [1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => credential(acl, n + 1));
+    for (const acl of [[], ['*', '*'], rules('evil.example'), ['bind:*.example', ...rules('other.example')]]) {
+      expect(countOf(authorizedKeys([credential(acl), ...ten(acl)], hostile))).toBeLessThanOrEqual(MAX_PERMIT_LISTENS);
+    }
+  });
+
+  it('keep a rule under which nothing is reserved for others', () => {
+    const some: Narrowing = { ...none, isFree: ({ host }) => host === 'c.example' };
+    const line = authorizedKeys([credential(['bind:c.example', 'bind:d.example'])], some);
+    expect(optionsOf(line)).toBe('restrict,port-forwarding,permitlisten="c.example:*"');
+    expect(hostsOf([credential(['bind:*.c.example:1', 'bind:k=v', '*', 'bind:C.example'])])).toEqual([
+      '*.c.example',
+      'c.example',
+    ]);
+  });
+});
+
 describe('a value that could change the meaning of the line is refused', () => {
   it.each([
     ['a type with a blank', { keyType: 'ssh-ed25519 x' }],
@@ -236,6 +291,34 @@ const oddHost = fc.oneof(
 );
 const port = fc.constantFrom(0, 1, 2, 3);
 
+/** What an account and others have reserved, never both the same. */
+const reserved = fc
+  .uniqueArray(
+    fc.record({
+      host: fc.constantFrom('a', 'b', 'a.b', 'x.a.b', '*.a.b', '*.b'),
+      port: fc.constantFrom(null, 1, 2),
+      isOwn: fc.boolean(),
+    }),
+    { maxLength: 5, selector: ({ host, port }) => `${host}:${port}` },
+  )
+  .map((all) => all.filter(({ host, port }) => port === null || !host.startsWith('*.')));
+
+type Reserved = ListenPattern & { readonly isOwn: boolean };
+
+const overlap = (one: ListenPattern, other: ListenPattern): boolean => {
+  const isHost = [
+    [one.host, other.host],
+    [other.host, one.host],
+  ].some(([wide = '', narrow = '']) => covers(wide, narrow) || covers(wide, narrow.replace(/^\*/, 'x')));
+  return isHost && (one.port === null || other.port === null || one.port === other.port);
+};
+
+const narrowingOf = (all: readonly Reserved[]): Narrowing => ({
+  own: all.filter(({ isOwn }) => isOwn),
+  isAllFree: all.every(({ isOwn }) => isOwn),
+  isFree: (pattern) => !all.some((one) => !one.isOwn && overlap(one, pattern)),
+});
+
 const SOURCES = ['192.0.2.0/24', '192.0.2.7/32,2001:db8::/32', '0.0.0.0/0', '::/0', '192.0.2.0/25,198.51.100.0/24'];
 const CLIENTS = ['192.0.2.7', '192.0.2.200', '198.51.100.1', '203.0.113.1', '2001:db8::5', '2001:db9::', '::1'];
 const TIMES = ['20261122000000', '20261122000001', '20270101000000'];
@@ -262,6 +345,24 @@ describe('laws', () => {
         expect(answer === true || isUnreadable).toBe(true);
       }),
       { numRuns: 1000 },
+    );
+  });
+
+  it('sshd never permits what others have reserved, and all that the account has reserved and its rules permit', () => {
+    const hosts = fc.constantFrom('a', 'b', 'a.b', 'x.a.b', 'y.a.b', 'x.b');
+    fc.assert(
+      fc.property(acls, reserved, hosts, port, ([first, second], all, host, wantedPort) => {
+        // What overlaps belongs to one account: see the triggers of migrations/0012-reservations.ts.
+        fc.pre(all.every((one) => all.every((other) => one.isOwn === other.isOwn || !overlap(one, other))));
+        const line = authorizedKeys([credential(first), credential(second, 2)], narrowingOf(all)).trimEnd();
+        const of = all.filter((one) => covers(one.host, host) && (one.port ?? wantedPort) === wantedPort);
+        const isPermitted = servicePermits([first, second], host, wantedPort) === true;
+        const isSshd = sshdPermits(line, host, wantedPort);
+        if (isSshd) expect([isPermitted, of.filter(({ isOwn }) => !isOwn)]).toEqual([true, []]);
+        const isHeld = [first, second].flat().some((one) => one.endsWith(':*'));
+        if (isPermitted && !isHeld && wantedPort > 0 && of.some(({ isOwn }) => isOwn)) expect(isSshd).toBe(true);
+      }),
+      { numRuns: 2000 },
     );
   });
 

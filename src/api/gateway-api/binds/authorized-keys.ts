@@ -1,4 +1,5 @@
 import { type BindRule, parseBindRule } from '../../../rules/index.js';
+import type { ListenPattern, Narrowing } from '../../reservations/reservation.js';
 
 /**
  * The lines that stock sshd gets for a key. sshd's options can express less than our rules, so the lines are sometimes
@@ -20,8 +21,8 @@ export interface AuthorizedCredential {
 }
 
 /**
- * sshd refuses a key with more permitlistens on a line. The first rules of a key count, from the oldest credential on,
- * so that an added rule cannot displace a working one. All lines share the maximum, so no restriction makes an answer
+ * sshd refuses a key with more permitlistens on a line. Those of the first rules of a key count, from the oldest
+ * credential on, so that an added rule cannot displace a working one. All lines share the maximum, so no restriction makes an answer
  * long.
  */
 export const MAX_PERMIT_LISTENS = 4096;
@@ -44,17 +45,19 @@ type Credentials = readonly [AuthorizedCredential, ...AuthorizedCredential[]];
  * time, so each source restriction has a line, and a last line is for all other clients. A line has the union of its
  * credentials' permissions, oldest first: those with its restriction, and those without any.
  */
-export function authorizedKeys(credentials: Credentials): string {
+export function authorizedKeys(credentials: Credentials, narrowing: Narrowing): string {
   const key = keyOf(credentials);
   const unrestricted = credentials.filter(({ sources }) => sources === null);
   const restrictions = new Set(credentials.flatMap(({ sources }) => sources ?? []));
+  const own = ownByHost(credentials, narrowing);
   let remaining = MAX_PERMIT_LISTENS;
   const lineOf = (from: string | null, admitted: readonly AuthorizedCredential[]): string => {
-    const rules = admitted.some(permitsEverything) ? [] : firstRulesOf(admitted, remaining);
+    const permitsAll = narrowing.isAllFree && admitted.some(permitsEverything);
+    const listens = permitsAll ? [] : firstListensOf(admitted, remaining, narrowing, own);
     // Without a line of their own, clients from these networks get the last line.
-    if (admitted.length === 0 || (remaining === 0 && !admitted.some(permitsEverything))) return '';
-    remaining -= rules.length;
-    return `${optionsOf(from, admitted, rules)} ${key}\n`;
+    if (admitted.length === 0 || (remaining === 0 && !permitsAll)) return '';
+    remaining -= listens.length;
+    return `${optionsOf(from, admitted, listens, permitsAll)} ${key}\n`;
   };
   const lastLine = lineOf(null, unrestricted);
   const lines = [...restrictions].map((from) => {
@@ -83,51 +86,119 @@ function keyOf(credentials: Credentials): string {
 function optionsOf(
   from: string | null,
   admitted: readonly AuthorizedCredential[],
-  rules: readonly (readonly string[])[],
+  listens: readonly string[],
+  permitsAll: boolean,
 ): string {
   const options = ['restrict'];
   if (from !== null) options.push(`from="${checked(from, NETWORKS)}"`);
   // The earliest expiry: after it, sshd asks for a line without that credential.
   const [expiry] = admitted.flatMap(({ expiresAt }) => expiresAt ?? []).sort();
   if (expiry !== undefined) options.push(`expiry-time="${checked(expiry, TIME)}Z"`);
-  const listens = [...new Set(rules.flat())];
   // Without any permitlisten, sshd would permit every port forwarding.
-  if (listens.length > 0 || admitted.some(permitsEverything)) options.push('port-forwarding');
+  if (listens.length > 0 || permitsAll) options.push('port-forwarding');
   return [...options, ...listens.map((listen) => `permitlisten="${listen}"`)].join(',');
 }
 
 const permitsEverything = ({ acl }: AuthorizedCredential): boolean =>
   acl.length === 0 || acl.some((rule) => EVERYTHING.has(rule));
 
-/** The permitlistens of the first `max` rules. */
-function firstRulesOf(credentials: readonly AuthorizedCredential[], max: number): readonly (readonly string[])[] {
-  const rules: (readonly string[])[] = [];
+/** The first `max` permitlistens, each once. */
+function firstListensOf(
+  credentials: readonly AuthorizedCredential[],
+  max: number,
+  narrowing: Narrowing,
+  own: OwnByHost,
+): readonly string[] {
+  const listens = new Set<string>();
   for (const { acl } of credentials) {
-    if (rules.length >= max) break;
-    rules.push(...listensOf(acl));
+    // Only a credential that permits everything has no rule: its line is for what the account has reserved.
+    for (const rule of acl.length === 0 ? [EVERY_RULE] : rulesOf(acl)) {
+      for (const pattern of patternsOf(rule, narrowing, own)) {
+        if (listens.size === max) return [...listens];
+        listens.add(permitListen(pattern));
+      }
+    }
   }
-  return rules.slice(0, max);
+  return [...listens];
 }
+
+const EVERY_RULE: BindRule = { kind: 'everything' };
 
 /** Keyed by the list in CompiledAcls: an entry is kept as long as that list. */
-const cachedListens = new WeakMap<readonly string[], readonly (readonly string[])[]>();
+const cachedRules = new WeakMap<readonly string[], readonly BindRule[]>();
 
-function listensOf(acl: readonly string[]): readonly (readonly string[])[] {
-  const cached = cachedListens.get(acl);
+function rulesOf(acl: readonly string[]): readonly BindRule[] {
+  const cached = cachedRules.get(acl);
   if (cached !== undefined) return cached;
-  const listens = acl.map(parseBindRule).map(permitListens);
-  cachedListens.set(acl, listens);
-  return listens;
+  const rules = acl.map(parseBindRule);
+  cachedRules.set(acl, rules);
+  return rules;
 }
 
-/** Empty for a label, which sshd does not support. */
-function permitListens(rule: BindRule): readonly string[] {
-  if (rule.kind !== 'domain') return [];
-  // `host:*` permits any port that a request names. sshd would also permit a random port (0), which this rule does not.
-  if (rule.port === '*') return [];
-  const host = rule.pattern === 'suffix' ? `*.${rule.host}` : rule.host;
-  return [checked(`${host}:${rule.port ?? '*'}`, PERMIT_LISTEN)];
+/** The hosts and wildcards of the rules, for a look-up of what is reserved under them. */
+export const hostsOf = (credentials: readonly Pick<AuthorizedCredential, 'acl'>[]): readonly string[] => [
+  ...new Set(credentials.flatMap(({ acl }) => rulesOf(acl).flatMap((rule) => patternOf(rule)?.host ?? []))),
+];
+
+function patternOf(rule: BindRule): ListenPattern | undefined {
+  if (rule.kind !== 'domain') return undefined;
+  const port = typeof rule.port === 'number' ? rule.port : null;
+  return { host: rule.pattern === 'suffix' ? `*.${rule.host}` : rule.host, port };
 }
+
+/**
+ * Empty for a label, which sshd does not support. Where something is reserved for others, a rule permits only what the
+ * account has reserved.
+ */
+function patternsOf(rule: BindRule, narrowing: Narrowing, own: OwnByHost): readonly ListenPattern[] {
+  const pattern = patternOf(rule);
+  if (pattern === undefined) return rule.kind === 'everything' ? narrowing.own : [];
+  // `host:*` permits any port that a request names. sshd would also permit a random port (0), which this rule does not.
+  const isAnyNamed = rule.kind === 'domain' && rule.port === '*';
+  if (narrowing.isFree(pattern)) return isAnyNamed ? [] : [pattern];
+  const { port } = pattern;
+  const { addresses = [], domains = [], byPort } = own.get(pattern.host) ?? {};
+  if (port === null) return isAnyNamed ? addresses : [...addresses, ...domains];
+  return [...(byPort?.get(port) ?? []), ...domains.map(({ host }) => ({ host, port }))];
+}
+
+/** What the account has reserved of what a host or a wildcard covers. */
+interface OwnUnder {
+  readonly addresses: ListenPattern[];
+  readonly byPort: Map<number, ListenPattern[]>;
+  readonly domains: ListenPattern[];
+}
+type OwnByHost = ReadonlyMap<string, OwnUnder>;
+
+/** For the hosts of the rules: a key has up to 10,000 rules, and each must cost no more than what it permits. */
+function ownByHost(credentials: readonly AuthorizedCredential[], { own }: Narrowing): OwnByHost {
+  const under = new Map<string, OwnUnder>();
+  if (own.length === 0) return under;
+  const wanted = new Set(hostsOf(credentials));
+  for (const reserved of own) {
+    for (const host of coveringHosts(reserved.host)) {
+      if (!wanted.has(host)) continue;
+      const found: OwnUnder = under.get(host) ?? { addresses: [], byPort: new Map(), domains: [] };
+      under.set(host, found);
+      if (reserved.port === null) found.domains.push(reserved);
+      else {
+        found.addresses.push(reserved);
+        const atPort = found.byPort.get(reserved.port) ?? [];
+        found.byPort.set(reserved.port, atPort);
+        atPort.push(reserved);
+      }
+    }
+  }
+  return under;
+}
+
+/** A host and the wildcards over it. */
+const coveringHosts = (host: string): readonly string[] => [
+  host,
+  ...[...host.matchAll(/\./g)].map(({ index }) => `*${host.slice(index)}`).filter((wildcard) => wildcard !== host),
+];
+
+const permitListen = ({ host, port }: ListenPattern): string => checked(`${host}:${port ?? '*'}`, PERMIT_LISTEN);
 
 /** The last check before sshd reads the line as root: a quote, blank or line end in a value could grant anything. */
 function checked(text: string, form: RegExp): string {

@@ -81,12 +81,13 @@ export class BindsController {
     id: 'recheckCredentials',
     summary: 'Find out which credentials have changed',
     description:
-      'A gateway that rechecks the credentials of its open tunnels every second learns within a second which tunnels to close.',
+      'A gateway that rechecks the credentials of its open tunnels every second learns within a second which tunnels to close. ' +
+      'The body is the list of credentials, or an object with it as `credentials`.',
     problems: ['request_malformed'],
     body: RECHECK_SCHEMA,
   })
-  async recheck(@Body() { credentials }: RecheckBody, @Req() request: FastifyRequest): Promise<RecheckAnswer> {
-    return { changed: await this.answers.changedSince(gatewayOf(request), credentials) };
+  recheck(@Body() { held }: RecheckBody, @Req() request: FastifyRequest): Promise<RecheckAnswer> {
+    return this.answers.recheck(gatewayOf(request), held);
   }
 
   @Get('authorized_keys')

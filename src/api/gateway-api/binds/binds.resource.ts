@@ -1,3 +1,4 @@
+import { MAX_ALIASES } from '../../../rules/index.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, idPattern, type ParameterOf, queryParameter } from '../../http/openapi/parts.js';
 import { Anything, Text, TextOfBytes } from '../../http/validated-body.js';
@@ -11,7 +12,7 @@ import {
   VERSION,
 } from '../decision-record/bind-decision-fields.js';
 import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
-import { type KnownCredential, MAX_RECHECKED, MAX_TARGETS, readKnownCredentials } from './gateway-requests.js';
+import { type Held, MAX_RECHECKED, MAX_TARGETS, readHeld } from './gateway-requests.js';
 
 const ACCOUNT_ID = {
   description: 'Id of the account that the key belongs to.',
@@ -33,11 +34,25 @@ export const requiredParameter = (name: string, description: string, example: st
 /** Longer than any address, so that a gateway may send a name instead. */
 export const MAX_SOURCE_BYTES = 255;
 
+const ASKED = {
+  ...TARGET_SCHEMA,
+  properties: {
+    ...TARGET_SCHEMA.properties,
+    aliases: {
+      type: 'array',
+      maxItems: MAX_ALIASES,
+      items: { type: 'string' },
+      description:
+        'Beside `address`: other addresses that the same listener takes, because the gateway has several names for it. None of them may be reserved for others.',
+    },
+  },
+};
+
 /** Bodies that name what to bind. */
 export const TARGET = {
   description: `The target to bind, or a list of up to ${MAX_TARGETS} targets.`,
   required: true,
-  oneOf: [TARGET_SCHEMA, { type: 'array', items: TARGET_SCHEMA, minItems: 1, maxItems: MAX_TARGETS }],
+  oneOf: [ASKED, { type: 'array', items: ASKED, minItems: 1, maxItems: MAX_TARGETS }],
   example: { domain: 'app.example.com' },
 };
 
@@ -52,14 +67,14 @@ export class AuthorizeBody extends IdentifyBody {
   source?: string;
 }
 
-/** The body is a list, not an object of fields. */
+/** The body may be a list, and not an object of fields. */
 export class RecheckBody {
-  private constructor(readonly credentials: readonly KnownCredential[]) {}
+  private constructor(readonly held: Held) {}
 
-  static read = (value: unknown): RecheckBody => new RecheckBody(readKnownCredentials(value));
+  static read = (value: unknown): RecheckBody => new RecheckBody(readHeld(value));
 }
 
-export const RECHECK_SCHEMA = {
+const CREDENTIALS_SCHEMA = {
   type: 'array',
   maxItems: MAX_RECHECKED,
   items: {
@@ -80,6 +95,22 @@ export const RECHECK_SCHEMA = {
     required: ['credential_id', 'version'],
     additionalProperties: false,
   },
+};
+
+export const RECHECK_SCHEMA = {
+  examples: [{ credentials: [{ credential_id: CREDENTIAL_ID.example, version: 1 }] }],
+  oneOf: [
+    CREDENTIALS_SCHEMA,
+    {
+      type: 'object',
+      properties: {
+        credentials: CREDENTIALS_SCHEMA,
+        reservations: { type: 'string', description: '`reservations` of the last answer, if there was one.' },
+      },
+      required: ['credentials'],
+      additionalProperties: false,
+    },
+  ],
 };
 
 class IdentifiedCredential {
@@ -158,4 +189,15 @@ export class ChangedCredential {
 export class RecheckAnswer {
   @ApiField({ description: 'The credentials that have changed, in the order sent.', listOf: ChangedCredential })
   changed!: ChangedCredential[];
+  @ApiField({
+    description: 'What to send with the next question. It stands for the reservations of this moment.',
+    example: 'eyJzbmFwc2hvdCI6Ijc6NzoifQ',
+  })
+  reservations!: string;
+  @ApiField({
+    description:
+      'Whether an address or a domain may have been reserved or freed since: then ask anew about everything that is open. True if the question had no `reservations`.',
+    example: false,
+  })
+  reservations_changed!: boolean;
 }

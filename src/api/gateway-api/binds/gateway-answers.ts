@@ -6,6 +6,8 @@ import { IdSource } from '../../../kernel/ids.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget } from '../../../rules/index.js';
+import { ReservedForSshd } from '../../reservations/reserved-for-sshd.js';
+import { type Reservations, ReservedNames } from '../../reservations/reserved-names.js';
 import { BindDecisionMetrics } from '../decision-record/bind-decision-metrics.js';
 import { BindDecisionQueue } from '../decision-record/bind-decision-queue.js';
 import { CredentialUsage } from '../decision-record/credential-usage.js';
@@ -14,10 +16,11 @@ import { CredentialGrants } from '../decisions/credential-grants.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { deciderOf, KeyAccess, type KeyGrants } from '../decisions/key-access.js';
 import { SourceCheck } from '../decisions/source-check.js';
-import { authorizedKeys } from './authorized-keys.js';
-import type { ChangedCredential, IdentifiedKey } from './binds.resource.js';
-import type { KnownCredential } from './gateway-requests.js';
+import { authorizedKeys, hostsOf } from './authorized-keys.js';
+import type { IdentifiedKey, RecheckAnswer } from './binds.resource.js';
+import type { Held } from './gateway-requests.js';
 import { changedSince } from './recheck.js';
+import { ReservationChanges } from './reservation-changes.js';
 
 /** How often a question is decided while the credentials of its key change. */
 const MAX_DECISIONS = 5;
@@ -46,6 +49,7 @@ export class GatewayAnswers {
   private readonly keyAccess: KeyAccess;
   private readonly sources = new SourceCheck();
   private readonly usage: CredentialUsage;
+  private readonly reservationChanges: ReservationChanges;
 
   constructor(
     @Inject(POOL) private readonly pool: Pool,
@@ -53,11 +57,14 @@ export class GatewayAnswers {
     private readonly ids: IdSource,
     private readonly queue: BindDecisionQueue,
     private readonly metrics: BindDecisionMetrics,
+    private readonly reserved: ReservedNames,
+    private readonly forSshd: ReservedForSshd,
   ) {
     this.deniedFingerprints = deniedFingerprints;
     this.grants = new CredentialGrants(pool, deniedFingerprints);
     this.keyAccess = new KeyAccess(this.grants);
     this.usage = new CredentialUsage(pool);
+    this.reservationChanges = new ReservationChanges(pool, reserved.settings);
   }
 
   /** Undefined if the key has no live credential. */
@@ -105,7 +112,7 @@ export class GatewayAnswers {
   }
 
   /**
-   * If others had their turns meanwhile, the grants must still be the same afterwards. Throws Problem 503 if they never
+   * If others had their turns meanwhile, grants and reservations must still be the same afterwards. Throws Problem 503 if they never
    * are.
    */
   private async decide(
@@ -114,23 +121,24 @@ export class GatewayAnswers {
     targets: readonly BindTarget[],
     source: string | undefined,
   ): Promise<{ readonly key: KeyGrants; readonly decided: readonly Decided[] }> {
-    let key = await this.keyAccess.ofKey(gateway, fingerprint);
+    const read = () => Promise.all([this.keyAccess.ofKey(gateway, fingerprint), this.reserved.read(targets)]);
+    let [key, reserved] = await read();
     for (let n = 0; n < MAX_DECISIONS; n += 1) {
-      const before = rightsOf(key);
-      const decide = deciderOf(key, this.sources, source);
+      const before = rightsOf(key, reserved);
+      const decide = deciderOf(key, this.sources, source, reserved.judge);
       const { results, turns } = await mapInTurns(targets, (target) => ({ target, decision: decide(target) }));
       if (turns === 1) return { key, decided: results };
-      key = await this.keyAccess.ofKey(gateway, fingerprint);
-      if (rightsOf(key) === before) return { key, decided: results };
+      [key, reserved] = await read();
+      if (rightsOf(key, reserved) === before) return { key, decided: results };
     }
-    throw new Problem(
-      'overloaded',
-      'The credentials of this key change faster than it can be decided. Try again shortly.',
-    );
+    throw new Problem('overloaded', 'The rights of this key change faster than it can be decided. Try again shortly.');
   }
 
-  changedSince(gateway: Gateway, known: readonly KnownCredential[]): Promise<ChangedCredential[]> {
-    return changedSince(this.pool, gateway, known, this.deniedFingerprints);
+  async recheck(gateway: Gateway, { credentials, reservations: known }: Held): Promise<RecheckAnswer> {
+    // This moment comes first: what changes during the second read is told by the next recheck, or by the stream.
+    const { reservations, isChanged } = await this.reservationChanges.since(known);
+    const changed = await changedSince(this.pool, gateway, credentials, this.deniedFingerprints);
+    return { changed, reservations, reservations_changed: isChanged };
   }
 
   /** The lines for sshd; undefined if the key has another type, or no live credential. */
@@ -138,24 +146,25 @@ export class GatewayAnswers {
     const key = await this.grants.keyOf(fingerprint);
     if (key?.keyType !== keyType) return undefined;
     const { live } = await this.keyAccess.ofKey(gateway, fingerprint);
+    const [owner] = live;
     const [first, ...others] = live.map(({ credentialId: id, acl, ...grant }) => ({
       ...grant,
       ...key,
       id,
       acl: acl.rules,
     }));
-    return first === undefined ? undefined : authorizedKeys([first, ...others]);
+    if (first === undefined || owner === undefined) return undefined;
+    const credentials = [first, ...others] as const;
+    return authorizedKeys(credentials, await this.forSshd.narrowing(owner.accountId, hostsOf(credentials)));
   }
 }
 
-/**
- * The part of the key's grants that a decision depends on. The time of the read and other changes of the account do not
- * count.
- */
-const rightsOf = ({ grants }: KeyGrants): string =>
-  JSON.stringify(
-    grants.map(({ accountId, credentialId, version, ownerId, isOwnerActive, isExpired, aclDigest, sources }) => [
+/** The part of what was read that a decision depends on. The time of the read and other changes of the account do not count. */
+const rightsOf = ({ grants }: KeyGrants, { found }: Reservations): string =>
+  JSON.stringify([
+    found,
+    ...grants.map(({ accountId, credentialId, version, ownerId, isOwnerActive, isExpired, aclDigest, sources }) => [
       ...[accountId, credentialId, version, ownerId],
       ...[isOwnerActive, isExpired, aclDigest, sources],
     ]),
-  );
+  ]);

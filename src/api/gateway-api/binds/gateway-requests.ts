@@ -44,7 +44,8 @@ export async function readTargets(
 /** One target. `field` names it in messages. */
 export function readTarget(value: unknown, field: string): BindTarget {
   if (!isJsonObject(value)) throw malformed(`${field} must be an object such as {"domain": "app.example.com"}.`);
-  refuseUnknownMembers(value, ['domain', 'address', 'label'], field);
+  const names = ['domain', 'address', 'label'];
+  refuseUnknownMembers(value, typeof value.address === 'string' ? [...names, 'aliases'] : names, field);
   if (isJsonObject(value.label)) refuseUnknownMembers(value.label, ['key', 'value'], `${field}.label`);
   try {
     return parseBindTarget(value);
@@ -68,13 +69,29 @@ export interface KnownCredential {
 export const MAX_RECHECKED = 10_000;
 const MAX_VERSION = 2 ** 31 - 1;
 
-/** A refusal names the item by its index. */
-export function readKnownCredentials(body: unknown): readonly KnownCredential[] {
-  if (!Array.isArray(body)) throw new Problem('body_malformed', 'The body must be a JSON array.');
-  if (body.length > MAX_RECHECKED) {
-    throw malformed(`The body has ${body.length} items; the maximum is ${MAX_RECHECKED}.`);
+/** What a gateway holds, and the text about reservations of the last answer that it got. */
+export interface Held {
+  readonly credentials: readonly KnownCredential[];
+  readonly reservations: string | undefined;
+}
+
+/** The list of credentials, alone or as a member. A refusal names the item by its index. */
+export function readHeld(body: unknown): Held {
+  if (Array.isArray(body)) return { credentials: readKnownCredentials(body), reservations: undefined };
+  const noList = new Problem('body_malformed', 'The body must be a JSON array, or an object with one as credentials.');
+  if (!isJsonObject(body)) throw noList;
+  refuseUnknownMembers(body, ['credentials', 'reservations'], 'The body');
+  const { credentials, reservations } = body;
+  if (!Array.isArray(credentials)) throw noList;
+  if (reservations !== undefined && typeof reservations !== 'string') throw malformed('reservations must be a string.');
+  return { credentials: readKnownCredentials(credentials), reservations };
+}
+
+function readKnownCredentials(list: readonly unknown[]): readonly KnownCredential[] {
+  if (list.length > MAX_RECHECKED) {
+    throw malformed(`The list has ${list.length} items; the maximum is ${MAX_RECHECKED}.`);
   }
-  return body.map(readKnownCredential);
+  return list.map(readKnownCredential);
 }
 
 function readKnownCredential(item: unknown, n: number): KnownCredential {

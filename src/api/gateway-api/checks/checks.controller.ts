@@ -7,6 +7,7 @@ import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
+import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { readTargets } from '../binds/gateway-requests.js';
@@ -27,6 +28,7 @@ export class ChecksController {
     private readonly entities: EntityQueries,
     private readonly credentialCheck: CredentialCheck,
     private readonly turns: CheckTurns,
+    private readonly reserved: ReservedNames,
   ) {}
 
   @Post(`${SSH_CREDENTIALS.path}/:id/check`)
@@ -63,7 +65,7 @@ export class ChecksController {
     id: 'checkAcl',
     summary: 'Ask whether rules would permit a tunnel',
     description:
-      'Answers for the rules of the body, which no credential needs to have. A refusal has status 200 too. ' +
+      'Answers for the rules of the body, which no credential needs to have, and for what the account has reserved. A refusal has status 200 too. ' +
       'A list of targets is answered with `decisions`.',
     problems: ['acl_rule_invalid', 'too_many_requests'],
   })
@@ -74,9 +76,13 @@ export class ChecksController {
       const { results: parsed } = await mapInTurns(acl, parseBindRule);
       const rules = compileParsed(rulesWithinLimit(acl), parsed);
       const { targets, isList } = await readTargets(target);
+      const { judge } = await this.reserved.read(targets);
       const { results } = await mapInTurns(targets, (one) => {
-        const { permitted: allowed, matchedRule } = permits(rules, one);
-        return { allowed, reason: allowed ? ('permitted' as const) : ('not_permitted' as const), matchedRule };
+        const reserved = judge(request.caller.accountId, one);
+        const { permitted, matchedRule } = permits(rules, one);
+        if (reserved !== undefined) return { allowed: false, reason: reserved, matchedRule: null };
+        const reason = permitted ? ('permitted' as const) : ('not_permitted' as const);
+        return { allowed: permitted, reason, matchedRule };
       });
       return toChecks(results, isList);
     });

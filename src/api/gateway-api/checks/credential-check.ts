@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { POOL, type Ref } from '../../../database/index.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import type { BindTarget } from '../../../rules/index.js';
+import { ReservedNames } from '../../reservations/reserved-names.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
 import { CredentialGrants, liveGrants } from '../decisions/credential-grants.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
@@ -19,7 +20,11 @@ export class CredentialCheck {
   private readonly keyAccess: KeyAccess;
   private readonly sources = new SourceCheck();
 
-  constructor(@Inject(POOL) pool: Pool, { deniedFingerprints }: GatewayPolicy) {
+  constructor(
+    @Inject(POOL) pool: Pool,
+    { deniedFingerprints }: GatewayPolicy,
+    private readonly reserved: ReservedNames,
+  ) {
     this.grants = new CredentialGrants(pool, deniedFingerprints);
     this.keyAccess = new KeyAccess(this.grants);
   }
@@ -32,6 +37,7 @@ export class CredentialCheck {
     source: string | undefined,
   ): Promise<readonly BindDecision[]> {
     // To a gateway of the account, a key of another account is unknown.
+    const { judge } = await this.reserved.read(targets);
     const { grants, live } = await this.keyAccess.ofKey({ accountId }, fingerprint);
     const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
     const ownLive = this.sources.withSourceChecks(live.filter(isOwn), source);
@@ -39,7 +45,7 @@ export class CredentialCheck {
     // The grants of a key leave out most credentials that are not live.
     const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
     const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
-    const decide = bindDecider(own, ownLive);
+    const decide = bindDecider(own, ownLive, judge);
     const { results } = await mapInTurns(targets, (target) => (isBeyondLimits ? BEYOND_LIMITS : decide(target)));
     return results;
   }

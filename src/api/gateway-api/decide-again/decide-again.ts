@@ -1,5 +1,6 @@
 import { DedicatedConnections, type MaintenanceDatabase, type Ref } from '../../../database/index.js';
 import { AS_COMMITTED, LogPositions } from '../../../event-log/index.js';
+import { type Judge, RESERVATION_REASONS } from '../../reservations/reservation.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
 import { deciderOf, KeyAccess } from '../decisions/key-access.js';
 import { SourceCheck } from '../decisions/source-check.js';
@@ -46,7 +47,7 @@ export async function decideAgain(database: MaintenanceDatabase, decision: Repea
       gatewayAccount === null ? {} : { accountId: gatewayAccount },
       fingerprint,
     );
-    const answer = answerOf(deciderOf(key, new SourceCheck(), source)(target));
+    const answer = answerOf(deciderOf(key, new SourceCheck(), source, recordedJudge(decision))(target));
     return { answer, differences: differencesOf(decision.answer, answer), isUnsettled: earlierMs > 0 };
   };
   const again = await decide(0);
@@ -54,6 +55,12 @@ export async function decideAgain(database: MaintenanceDatabase, decision: Repea
   const earlier = await decide(COMMIT_MAY_TAKE_MS);
   return earlier.differences.length === 0 ? earlier : again;
 }
+
+/** What was reserved is a circumstance, as the deny list is: other accounts and settings made it, and the record has it. */
+const recordedJudge = ({ answer: { reason } }: RecordedDecision): Judge => {
+  const recorded = RESERVATION_REASONS.find((one) => one === reason);
+  return () => recorded;
+};
 
 async function refuseShortLog(positions: LogPositions, { answer, logPosition }: RecordedDecision): Promise<void> {
   const { account_id: accountId } = answer;

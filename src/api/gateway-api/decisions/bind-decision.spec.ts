@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compile, permits } from '../../../rules/bind-rules/acl.js';
 import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import type { Judge } from '../../reservations/reservation.js';
 import { bindDecider } from './bind-decision.js';
 
 type Grant = Parameters<typeof bindDecider>[1][number];
@@ -29,10 +30,11 @@ const grantOf = (
   isSourceAllowed,
   acl: compile(acl),
 });
-const decideOf = (grants: readonly Grant[], target: BindTarget) =>
+const decideOf = (grants: readonly Grant[], target: BindTarget, judge: Judge = () => undefined) =>
   bindDecider(
     grants,
     grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired),
+    judge,
   )(target);
 
 const HOSTS = ['a.example', 'b.example', 'c.example'];
@@ -93,4 +95,17 @@ describe('bindDecider', () => {
       expect(decision.grant?.credentialId).toBe(credentialId);
     },
   );
+
+  it('refuses what is reserved for others with that reason, after the reasons of the key and before those of its rules', () => {
+    const judge: Judge = (accountId) => (accountId === 'ac_1' ? 'reserved_elsewhere' : undefined);
+    const target: BindTarget = { kind: 'domain', name: 'a.example' };
+    const reasonOf = (...all: readonly Grant[]) => decideOf(all, target, judge).reason;
+    expect(reasonOf()).toBe('unknown_key');
+    expect(reasonOf(grantOf('sshcr_1', [], { isOwnerActive: false }))).toBe('owner_inactive');
+    expect(reasonOf(grantOf('sshcr_1', [], { isExpired: true }))).toBe('expired');
+    for (const state of [{}, { isSourceAllowed: false }]) {
+      expect(reasonOf(grantOf('sshcr_1', [], state))).toBe('reserved_elsewhere');
+      expect(reasonOf(grantOf('sshcr_1', ['bind:b.example'], state))).toBe('reserved_elsewhere');
+    }
+  });
 });

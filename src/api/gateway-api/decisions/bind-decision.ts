@@ -1,4 +1,5 @@
 import { type BindTarget, type CompiledAcl, permits } from '../../../rules/index.js';
+import { type Judge, RESERVATION_REASONS } from '../../reservations/reservation.js';
 
 /** A credential of a key, on the account that the key belongs to. It may not be live. */
 export interface CredentialGrant {
@@ -27,6 +28,7 @@ export const REASONS = [
   'unknown_key',
   'owner_inactive',
   'expired',
+  ...RESERVATION_REASONS,
   'source_not_allowed',
   'not_permitted',
 ] as const;
@@ -45,12 +47,13 @@ export interface BindDecision {
 }
 
 /**
- * Decides whether a key may bind a target. The key may do what any of its live grants permits. `live` are the live ones of
- * `grants`; both lists are oldest first.
+ * Decides whether a key may bind a target. The key may do what any of its live grants permits, unless the target is
+ * reserved for others. `live` are the live ones of `grants`; both lists are oldest first.
  */
 export function bindDecider(
   grants: readonly CredentialGrant[],
   live: readonly (LiveGrant & SourceChecked)[],
+  judge: Judge,
 ): (target: BindTarget) => BindDecision {
   const [oldest] = grants;
   // A deleted credential leaves no grant, so its key is as unknown as one that never was.
@@ -58,7 +61,11 @@ export function bindDecider(
   if (live.length === 0) return () => refusalWithoutLive(grants, oldest);
   const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
   const elsewhere = live.filter(({ isSourceAllowed }) => !isSourceAllowed);
-  return (target) => permission(here, target) ?? refusalOfLive(here, elsewhere, target);
+  return (target) => {
+    const reserved = judge(oldest.accountId, target);
+    if (reserved !== undefined) return refusal(reserved, here[0] ?? elsewhere[0]);
+    return permission(here, target) ?? refusalOfLive(here, elsewhere, target);
+  };
 }
 
 function permission(here: readonly LiveGrant[], target: BindTarget): BindDecision | undefined {

@@ -1,6 +1,7 @@
 import type { Gateway } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget, CompiledAcl } from '../../../rules/index.js';
+import type { Judge } from '../../reservations/reservation.js';
 import { type BindDecision, bindDecider, type LiveGrant } from './bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
 import {
@@ -103,9 +104,13 @@ export class KeyAccess {
   }
 }
 
-/** Decides about targets of a key. `source`: where the tunnel comes from, if the gateway sent it. */
+/**
+ * Decides about targets of a key. `source`: where the tunnel comes from, if the gateway sent it. `judge`: whose the targets
+ * are.
+ */
 export const deciderOf = (
   { grants, live }: Pick<KeyGrants, 'grants' | 'live'>,
   sources: SourceCheck,
   source: string | undefined,
-): ((target: BindTarget) => BindDecision) => bindDecider(grants, sources.withSourceChecks(live, source));
+  judge: Judge,
+): ((target: BindTarget) => BindDecision) => bindDecider(grants, sources.withSourceChecks(live, source), judge);

@@ -12,6 +12,7 @@ import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/p
 import { List, TextOfBytes } from '../../http/validated-body.js';
 import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
 import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
+import { RESERVATION_REASONS, type ReservationReason } from '../../reservations/reservation.js';
 import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
 import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
@@ -105,6 +106,29 @@ export class EdgeCheck {
   unknown_ip_policies!: IpPolicyRef[];
 }
 
+export class NotServedHostport {
+  @ApiField({ description: 'The hostport, as the edge lists it.', example: '1.tcp.example.com:20000' })
+  hostport!: string;
+  @ApiField({
+    description:
+      'Why no gateway serves the edge there. `reserved_elsewhere`: another account has reserved the hostport, or a domain ' +
+      'that covers its host. `not_reserved`: it is in a pool and nobody has reserved it, or its reservation was deleted a ' +
+      'short time ago.',
+    enum: RESERVATION_REASONS,
+    example: 'not_reserved',
+  })
+  reason!: ReservationReason;
+}
+
+export class TcpEdgeCheck extends EdgeCheck {
+  @ApiField({
+    description: 'The hostports of the edge at which it is not served, since the account may not have them.',
+    listOf: NotServedHostport,
+    example: [],
+  })
+  not_served!: NotServedHostport[];
+}
+
 export function toEdgeCheck(decision: IpDecision, baseUrl: string): EdgeCheck {
   const { allowed, reason, rule, policyId, unknownPolicyIds } = decision;
   const policyRef = (id: string): IpPolicyRef => ({ id, uri: `${baseUrl}${IP_POLICY.pathOf(id)}` });
@@ -195,7 +219,7 @@ const BEFORE_LEFT_OUT = {
 
 export class ListedEdges {
   @ApiField({
-    description: `The edges that list the hostport, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
+    description: `The edges that list the hostport and may be served there, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
     listOf: ListedEdge,
   })
   edges!: ListedEdge[];
@@ -206,7 +230,7 @@ export class ListedEdges {
 export class EdgesOfHostport {
   @ApiField({ description: 'The hostport, in canonical form.', example: '1.tcp.example.com:20000' }) hostport!: string;
   @ApiField({
-    description: `Ids of the edges that list it, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
+    description: `Ids of the edges that list it and may be served there, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
     type: 'array',
     items: { type: 'string' },
     example: [`edgtcp_${EXAMPLE_KSUID}`],

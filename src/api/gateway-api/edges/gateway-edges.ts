@@ -3,6 +3,7 @@ import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
 import type { Address } from '../../../rules/index.js';
+import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
@@ -30,6 +31,7 @@ export class GatewayEdges {
     private readonly entities: EntityQueries,
     private readonly edges: EdgesByHostport,
     private readonly policies: EdgePolicies,
+    private readonly reserved: ReservedNames,
   ) {}
 
   /** `hostport` is canonical. */
@@ -39,14 +41,15 @@ export class GatewayEdges {
     source: Address | undefined,
     baseUrl: string,
   ): Promise<ListedEdges> {
-    const limited = limitEdges(await this.edges.list(hostport, accountId));
+    const [found = []] = await this.find([hostport], accountId);
+    const limited = limitEdges(found);
     const edges = await this.listed(limited.kept, source, baseUrl);
     return { edges, ...countsOf(limited, edges) };
   }
 
   /** The hostports are canonical. Hostports beyond the size of an answer are left out, but never the first one. */
   async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
-    const all = await Promise.all(hostports.map((hostport) => this.edges.list(hostport, accountId)));
+    const all = await this.find(hostports, accountId);
     const limited = limitHostports(all.map(limitEdges));
     const { refs, edges } = await this.limitRules(uniqueOf(limited), limited[0]?.kept.length ?? 0, baseUrl);
     const listed = new Set(refs.map(({ id }) => id));
@@ -59,6 +62,21 @@ export class GatewayEdges {
       ];
     });
     return { edges, hostports: answers };
+  }
+
+  /**
+   * The edges at each hostport that may be served. What is reserved is looked up before, so that the edges of others,
+   * which may have listed the hostport earlier, do not crowd out those of the account that reserved it.
+   */
+  private async find(hostports: readonly string[], accountId: string | undefined) {
+    const servers = await this.reserved.servers(hostports);
+    return Promise.all(
+      hostports.map(async (hostport, n) => {
+        const only = servers[n];
+        if (only === undefined) return this.edges.list(hostport, accountId);
+        return only === null || (accountId ?? only) !== only ? [] : this.edges.list(hostport, only);
+      }),
+    );
   }
 
   /**

@@ -58,7 +58,8 @@ export class ServedEdgesController {
       description:
         'Server-Sent Events, like those of `GET /ssh_gateway/changes`. The data of each event `changed` is ' +
         '`{"account_id": ..., "ids": [...], "hostports": [...]}`: the edges, IP policies and tunnel groups of an account ' +
-        'that may have changed, and the hostports that these edges list now. Ask anew about these hostports, and about the hostports of ' +
+        'that may have changed, and the hostports that these edges list now. When a reservation is made or deleted, or has rested, ' +
+        '`hostports` also has what it concerns, and `ids` may be empty. Ask anew about these hostports, and about the hostports of ' +
         'edges that you hold under such an id or that name one.',
       parameters: [],
     },

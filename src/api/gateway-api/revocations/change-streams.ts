@@ -19,7 +19,7 @@ export interface StreamLimits {
 
 /** An event of a stream, after `ready`. */
 export interface StreamEvent {
-  readonly name: 'changed' | 'stopped' | 'opened' | 'ended';
+  readonly name: 'changed' | 'stopped' | 'reserved' | 'opened' | 'ended';
   readonly data: object;
 }
 

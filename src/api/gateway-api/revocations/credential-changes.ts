@@ -9,6 +9,9 @@ import { BEGAN_LATER, changesSince, type NewChanges, WAS_IN_PROGRESS, type Water
 const MAX_CHANGES = 10_000;
 const MAX_CHANGES_IN_EVENT = 1_000;
 
+/** The events that can change who may bind or serve an address or a domain: updates change texts only. The prefixes match the index. */
+export const OF_RESERVATIONS = `left(stream_id, 3) in ('ra_', 'rd_') and type not like '%\\_updated.v1'`;
+
 /**
  * $1 and $2: snapshot and clock of the last look; null for the first look, which finds no change. No gateway knows a
  * credential that was only created, but each change can change what other credentials of its key permit: see KeyAccess.
@@ -54,30 +57,49 @@ const CHANGES = onPrimary({
       union all
       select e.account_id, e.stream_id, e.data, e.metadata from events e
         where ${WAS_IN_PROGRESS} and left(e.stream_id, 3) = 'ts_'
-      limit ${MAX_CHANGES + 1})
+      limit ${MAX_CHANGES + 1}),
+    -- A change of description or metadata tells nobody anything.
+    reservations as materialized (
+      select e.account_id, e.stream_id from events e where ${BEGAN_LATER} and ${OF_RESERVATIONS}
+      union all
+      select e.account_id, e.stream_id from events e where ${WAS_IN_PROGRESS} and ${OF_RESERVATIONS}
+      limit ${MAX_CHANGES + 1}),
+    reserved as materialized (
+      select distinct r.account_id, r.stream_id as id, (
+          select coalesce(e.data::json ->> 'addr', e.data::json ->> 'domain') from events e
+          where e.account_id = r.account_id and e.stream_id = r.stream_id and e.stream_version = 1
+        ) as name from reservations r)
     select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
       greatest((select count(*) from appended), (select count(*) from touched), (select count(*) from changed),
-        (select count(*) from stops)) > ${MAX_CHANGES} as "isTooMany",
+        (select count(*) from stops), (select count(*) from reservations)) > ${MAX_CHANGES} as "isTooMany",
       (select coalesce(json_agg(one), '[]') from (
         select json_build_object('accountId', account_id, 'id', id) as one from changed
         union all
         select json_build_object('accountId', account_id, 'id', id, 'stop', json_build_object('session_id', id,
-          'restart', ${IS_RESTART}, 'by', ${STOPPED_BY})) from stops e) as all_changes) as changed
+          'restart', ${IS_RESTART}, 'by', ${STOPPED_BY})) from stops e
+        union all
+        select json_build_object('accountId', account_id, 'id', id, 'reserved', name) from reserved) as all_changes) as changed
     from moment`,
 });
 
-/** A credential whose answers may have changed, or a session that somebody stopped. */
+/** A credential whose answers may have changed, a session that somebody stopped, or a reservation made or deleted. */
 export interface GatewayChange extends Ref {
   readonly stop?: Stop;
+  /** The address or domain. */
+  readonly reserved?: string;
 }
 
-/** The events of the stream: stops first, since each ends a connection. */
+/** The events of the stream: stops first, since each ends a connection, and credentials last, since they can be many. */
 export function* gatewayEvents(changed: readonly GatewayChange[]): Generator<StreamEvent> {
   const sessions = changed.flatMap(({ stop }) => stop ?? []);
   for (let n = 0; n < sessions.length; n += MAX_CHANGES_IN_EVENT) {
     yield { name: 'stopped', data: { sessions: sessions.slice(n, n + MAX_CHANGES_IN_EVENT) } };
   }
-  const ids = changed.flatMap(({ id, stop }) => (stop === undefined ? [id] : []));
+  const names = changed.flatMap(({ reserved }) => reserved ?? []);
+  for (let n = 0; n < names.length; n += MAX_CHANGES_IN_EVENT) {
+    yield { name: 'reserved', data: { names: names.slice(n, n + MAX_CHANGES_IN_EVENT) } };
+  }
+  const ids = changed.flatMap(({ id, stop, reserved }) => (stop === undefined && reserved === undefined ? [id] : []));
   for (let n = 0; n < ids.length; n += MAX_CHANGES_IN_EVENT) {
     yield { name: 'changed', data: { credential_ids: ids.slice(n, n + MAX_CHANGES_IN_EVENT) } };
   }

@@ -1,16 +1,18 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Gateway } from '../../../kernel/caller.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
-import { ChangeStreams, gatewayReader } from './change-streams.js';
+import { ChangeStreams, gatewayReader, type StreamReader } from './change-streams.js';
+import type { GatewayChange } from './credential-changes.js';
 
 export const EVENT_STREAM = 'text/event-stream';
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/changes')
 export class RevocationsController {
-  constructor(private readonly streams: ChangeStreams) {}
+  constructor(private readonly streams: ChangeStreams<GatewayChange>) {}
 
   @Get()
   @RouteConfig({ isForGateways: true })
@@ -22,14 +24,20 @@ export class RevocationsController {
       description:
         'Server-Sent Events over all accounts, or over the one that the gateway serves. The event `ready` says that no later change will be missed, so recheck ' +
         'what you hold after it. The data of each event `changed` is `{"credential_ids": [...]}`: ask anew about those ' +
-        'that you hold. The data of `stopped` is `{"sessions": [{"session_id", "restart", "by"}]}`: end these. Events are numbered from 0 on, and a heartbeat has the number of the last one. When the stream ends or ' +
+        'that you hold. The data of `stopped` is `{"sessions": [{"session_id", "restart", "by"}]}`: end these. The data of `reserved` is `{"names": [...]}`, addresses and domains that were reserved or whose reservation was deleted: ask anew about what is bound at them or under them. Events are numbered from 0 on, and a heartbeat has the number of the last one. When the stream ends or ' +
         'leaves out a number, open another one. The service keeps nothing for you meanwhile.',
       parameters: [],
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const stream =
-      request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), gatewayReader(gatewayOf(request)));
+      request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), readerOf(gatewayOf(request)));
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
+}
+
+/** A reservation of one account takes an address from the tunnels of all others, so every gateway hears of it. */
+function readerOf(gateway: Gateway): StreamReader<GatewayChange> {
+  const reader = gatewayReader(gateway);
+  return { ...reader, hears: (change) => change.reserved !== undefined || reader.hears(change) };
 }

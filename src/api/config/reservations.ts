@@ -1,0 +1,51 @@
+import { canonicalHost, ParseError } from '../../rules/index.js';
+import { parsePools, type ReservationPolicy } from '../reservations/address-pools.js';
+import { integer } from './parsers.js';
+import type { SettingsOf } from './setting.js';
+
+const WEEK_MS = 604_800_000;
+
+export const RESERVATIONS = {
+  addressPools: {
+    name: 'ADDRESS_POOL',
+    about:
+      'Addresses that the service gives to whoever reserves one: `host:from-to` or `region=host:from-to`, comma-separated. See [reservations.md](reservations.md).',
+    example: 'eu=1.tcp.example.com:20000-29999',
+    fallback: [],
+    fallbackText: 'none',
+    parse: parsePools,
+  },
+  reservationRestMs: {
+    name: 'RESERVATION_REST_MS',
+    about:
+      'Time for which nobody binds a reserved address or domain after its deletion, and no other account reserves it.',
+    example: '3600000',
+    fallback: 3_600_000,
+    parse: integer(0, WEEK_MS),
+  },
+  maxReservations: {
+    name: 'MAX_RESERVATIONS',
+    about: 'Maximum reserved addresses and domains of an account.',
+    example: '1000',
+    fallback: 10_000,
+    parse: integer(0, 1_000_000),
+  },
+  unreservableHosts: {
+    name: 'UNRESERVABLE_HOSTS',
+    about:
+      'Hosts that nobody may reserve as a domain, comma-separated, such as those of gateways. The hosts of `ADDRESS_POOL` and `PUBLIC_URL` are always among them.',
+    example: 'gateway.example.com,api.example.com',
+    fallback: [],
+    fallbackText: 'none',
+    parse: (text: string) => text.split(',').map((host) => parseHost(host.trim())),
+  },
+} satisfies SettingsOf<ReservationPolicy>;
+
+function parseHost(text: string): string {
+  try {
+    return canonicalHost(text);
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new Error(`has ${text}: ${error.message}`);
+  }
+}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { FreeAddresses } from './free-addresses.js';
+import { ReservedAddrsController } from './reserved-addrs.controller.js';
+import { RESERVED_ADDR_HANDLERS } from './reserved-addrs.handlers.js';
+import { ReservedDomainsController } from './reserved-domains.controller.js';
+import { RESERVED_DOMAIN_HANDLERS } from './reserved-domains.handlers.js';
+
+/** `ReservedNames`, which gateways and edges need too, comes from the global AppModule. */
+@Module({
+  controllers: [ReservedAddrsController, ReservedDomainsController],
+  providers: [FreeAddresses, ...RESERVED_ADDR_HANDLERS, ...RESERVED_DOMAIN_HANDLERS],
+})
+export class ReservationsModule {}

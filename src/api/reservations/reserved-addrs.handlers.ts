@@ -1,0 +1,90 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ConstraintViolated } from '../../event-log/index.js';
+import { omitUndefined } from '../../kernel/omit-undefined.js';
+import { malformed, Problem, quoted } from '../../kernel/problem.js';
+import { splitPort } from '../../rules/index.js';
+import type { RequestContext } from '../http/request-context.js';
+import { Changes } from '../resources/changes.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
+import { retryOnConstraints } from '../resources/edge-references.js';
+import { parseHostport } from '../tcp-edges/hostport.js';
+import { poolOf, ReservationPolicy, serves } from './address-pools.js';
+import { FreeAddresses } from './free-addresses.js';
+import { type ReservedAddr, reservedAddr } from './reserved-addr.js';
+import { ADDR_CONSTRAINT } from './reserved-addrs.read-model.js';
+import { type CreateReservedAddrBody, RESERVED_ADDRS, type UpdateReservedAddrBody } from './reserved-addrs.resource.js';
+import { ELSEWHERE_CONSTRAINT } from './reserved-domains.read-model.js';
+
+export class CreateReservedAddr extends CreateCommand<CreateReservedAddrBody> {}
+export class UpdateReservedAddr extends UpdateCommand<UpdateReservedAddrBody> {}
+export class DeleteReservedAddr extends DeleteCommand {}
+
+@CommandHandler(CreateReservedAddr)
+class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly free: FreeAddresses,
+    private readonly policy: ReservationPolicy,
+  ) {}
+
+  execute({ context, body }: CreateReservedAddr) {
+    const { addr, region = '', description = '', metadata = '' } = body;
+    const texts = { description, metadata };
+    // Another instance may give the same address to another account: then this one takes the next.
+    return addr === undefined
+      ? retryOnConstraints([ADDR_CONSTRAINT], () =>
+          this.free.withAny(region, (any) => this.create(context, { ...texts, ...this.placed(any, region) })),
+        )
+      : this.createNamed(context, { ...texts, ...this.placed(parseHostport(addr, 'addr').canonical, region) });
+  }
+
+  /** Throws Problem if the pool of the address does not serve the region. */
+  private placed(addr: string, region: string): Pick<ReservedAddr, 'addr' | 'region'> {
+    const { host, port } = splitPort(addr);
+    const pool = poolOf(this.policy.addressPools, host, Number(port));
+    if (pool === undefined || serves(pool, region)) return { addr, region: pool?.region || region };
+    throw malformed(`region is ${quoted(region)}, but the pool of ${quoted(addr)} has ${quoted(pool.region)}.`);
+  }
+
+  private async createNamed(context: RequestContext, state: ReservedAddr) {
+    try {
+      return await this.create(context, state, () => this.free.refuseResting(context.accountId, state.addr));
+    } catch (error) {
+      if (!(error instanceof ConstraintViolated)) throw error;
+      if (error.constraint === ADDR_CONSTRAINT)
+        throw new Problem('conflict', `${quoted(state.addr)} is reserved already.`);
+      if (error.constraint !== ELSEWHERE_CONSTRAINT) throw error;
+      throw new Problem('conflict', `The host of ${quoted(state.addr)} is a domain that another account has reserved.`);
+    }
+  }
+
+  private create(context: RequestContext, state: ReservedAddr, guard?: () => Promise<void>) {
+    return this.changes.create(RESERVED_ADDRS, context, async () => {
+      await guard?.();
+      await this.free.requireRoom(context.accountId);
+      return reservedAddr.create(state);
+    });
+  }
+}
+
+@CommandHandler(UpdateReservedAddr)
+class UpdateReservedAddrHandler implements ICommandHandler<UpdateReservedAddr> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id, body }: UpdateReservedAddr) {
+    const { description, metadata } = body;
+    const fields = omitUndefined({ description, metadata });
+    return this.changes.apply(RESERVED_ADDRS, context, id, (one) => reservedAddr.update(one, fields), { sent: body });
+  }
+}
+
+@CommandHandler(DeleteReservedAddr)
+class DeleteReservedAddrHandler implements ICommandHandler<DeleteReservedAddr> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id }: DeleteReservedAddr) {
+    return this.changes.apply(RESERVED_ADDRS, context, id, (one) => reservedAddr.remove(one));
+  }
+}
+
+export const RESERVED_ADDR_HANDLERS = [CreateReservedAddrHandler, UpdateReservedAddrHandler, DeleteReservedAddrHandler];

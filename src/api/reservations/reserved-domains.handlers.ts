@@ -1,0 +1,87 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ConstraintViolated } from '../../event-log/index.js';
+import { omitUndefined } from '../../kernel/omit-undefined.js';
+import { Problem, quoted } from '../../kernel/problem.js';
+import { Changes } from '../resources/changes.js';
+import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
+import { ReservationPolicy } from './address-pools.js';
+import { FreeAddresses } from './free-addresses.js';
+import { covers } from './reservation.js';
+import { parseDomain, reservedDomain } from './reserved-domain.js';
+import { DOMAIN_CONSTRAINT, ELSEWHERE_CONSTRAINT } from './reserved-domains.read-model.js';
+import {
+  type CreateReservedDomainBody,
+  RESERVED_DOMAINS,
+  refuseCertificates,
+  type UpdateReservedDomainBody,
+} from './reserved-domains.resource.js';
+
+export class CreateReservedDomain extends CreateCommand<CreateReservedDomainBody> {}
+export class UpdateReservedDomain extends UpdateCommand<UpdateReservedDomainBody> {}
+export class DeleteReservedDomain extends DeleteCommand {}
+
+@CommandHandler(CreateReservedDomain)
+class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomain> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly free: FreeAddresses,
+    private readonly policy: ReservationPolicy,
+  ) {}
+
+  execute({ context, body }: CreateReservedDomain) {
+    refuseCertificates(body);
+    const { description = '', metadata = '', region = '' } = body;
+    const { domain, text } = parseDomain(body.domain);
+    this.refuseUnreservable(domain);
+    const decide = async () => {
+      await this.free.refuseResting(context.accountId, domain);
+      await this.free.requireRoom(context.accountId);
+      return reservedDomain.create({ description, metadata, domain, text, region });
+    };
+    return this.changes.create(RESERVED_DOMAINS, context, decide).catch((error) => explain(error, domain));
+  }
+
+  /** One account must not take a name from all others through which they reach the gateways or the service. */
+  private refuseUnreservable(domain: string): void {
+    const { addressPools, unreservableHosts } = this.policy;
+    const hosts = [...addressPools.map(({ host }) => host), ...unreservableHosts];
+    const host = hosts.find((one) => covers(domain, one));
+    if (host === undefined) return;
+    throw new Problem('conflict', `${quoted(domain)} cannot be reserved: all accounts share the host ${quoted(host)}.`);
+  }
+}
+
+@CommandHandler(UpdateReservedDomain)
+class UpdateReservedDomainHandler implements ICommandHandler<UpdateReservedDomain> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id, body }: UpdateReservedDomain) {
+    refuseCertificates(body);
+    const { description, metadata, region } = body;
+    const fields = omitUndefined({ description, metadata, region });
+    const decide = (one: Parameters<typeof reservedDomain.update>[0]) => reservedDomain.update(one, fields);
+    return this.changes.apply(RESERVED_DOMAINS, context, id, decide, { sent: body });
+  }
+}
+
+@CommandHandler(DeleteReservedDomain)
+class DeleteReservedDomainHandler implements ICommandHandler<DeleteReservedDomain> {
+  constructor(private readonly changes: Changes) {}
+
+  execute({ context, id }: DeleteReservedDomain) {
+    return this.changes.apply(RESERVED_DOMAINS, context, id, (one) => reservedDomain.remove(one));
+  }
+}
+
+function explain(error: unknown, domain: string): never {
+  if (!(error instanceof ConstraintViolated)) throw error;
+  if (error.constraint === DOMAIN_CONSTRAINT) throw new Problem('conflict', `${quoted(domain)} is reserved already.`);
+  if (error.constraint !== ELSEWHERE_CONSTRAINT) throw error;
+  throw new Problem('conflict', `${quoted(domain)} overlaps what another account has reserved.`);
+}
+
+export const RESERVED_DOMAIN_HANDLERS = [
+  CreateReservedDomainHandler,
+  UpdateReservedDomainHandler,
+  DeleteReservedDomainHandler,
+];

@@ -1,0 +1,85 @@
+import { describe, expect, it } from '@jest/globals';
+import type { OwnedHost } from '../gateway-settings.js';
+import { parseOwnedHosts } from '../owned-hosts.js';
+import { Ports } from '../ports.js';
+import { questionsAt, readBindRequest } from './bind-request.js';
+
+const ports = new Ports({
+  ...{ bindPorts: [{ min: 1_024, max: 65_535 }], edgePorts: [], gatewayMetricsAddress: undefined },
+  ...{ sshListen: { host: '127.0.0.1', port: 2_222 }, serviceUrl: 'http://127.0.0.1:8080' },
+});
+const questionsOf = (hosts: readonly OwnedHost[], address: string, port: number) =>
+  readBindRequest(address, port, hosts, ports).questions;
+
+/** The other names of a bind of port 7001 at the first host. */
+function aliasesAmong(hosts: string): readonly string[] | undefined {
+  const owned = parseOwnedHosts(hosts);
+  const [question, ...others] = questionsAt(owned[0] as OwnedHost, 7_001, owned);
+  expect(others).toEqual([]);
+  return question?.target !== undefined && 'address' in question.target ? question.target.aliases : [];
+}
+
+describe('a bind at one host takes the port of another', () => {
+  it.each([
+    ['with the same address', '127.0.0.1,localhost=127.0.0.1', ['localhost:7001']],
+    ['with the same address in another spelling', 'a.test=2001:db8::1,b.test=[2001:db8:0::1]', ['b.test:7001']],
+    ['with the same address, once', 'a.test=127.0.0.1,b.test=127.0.0.1,b.test=127.0.0.1', ['b.test:7001']],
+    ['with an IPv4 address in IPv6', 'a.test=127.0.0.1,b.test=::ffff:127.0.0.1', ['b.test:7001']],
+    ['with any address, if it is all of IPv4', 'a.test=0.0.0.0,127.0.0.1', ['127.0.0.1:7001']],
+    ['that is all of IPv4', '127.0.0.1,a.test=0.0.0.0', ['a.test:7001']],
+    ['with any address, if it is all of both', 'a.test=::,127.0.0.1,[::1]', ['127.0.0.1:7001', '[::1]:7001']],
+    ['that is all of both', '127.0.0.1,a.test=::', ['a.test:7001']],
+    ['that is all, though its own address has a zone', 'a.test=fe80::1%eth0,b.test=::', ['b.test:7001']],
+    ['with the same zone', 'a.test=fe80::1%eth0,b.test=fe80::1%eth0', ['b.test:7001']],
+  ])('%s', (_, hosts, aliases) => {
+    expect(aliasesAmong(hosts)).toEqual(aliases);
+  });
+
+  it.each([
+    ['with another address', '127.0.0.1,a.test=127.0.0.2'],
+    ['of the other family, if it is all of IPv4', 'a.test=0.0.0.0,[::1]'],
+    ['with another zone', 'a.test=fe80::1%eth0,b.test=fe80::1%eth1'],
+    ['that there is not', '127.0.0.1'],
+  ])('but not %s', (_, hosts) => {
+    expect(aliasesAmong(hosts)).toBeUndefined();
+  });
+});
+
+describe('the question about a bind', () => {
+  const HOSTS = parseOwnedHosts('127.0.0.1,localhost=127.0.0.1');
+
+  it('of a port has the other names of its address', () => {
+    const target = { address: 'localhost:7001', aliases: ['127.0.0.1:7001'] };
+    expect(questionsOf(HOSTS, 'LocalHost', 7_001)).toEqual([{ target, rule: 'bind:localhost:7001' }]);
+  });
+
+  it('of port 0 has none, since nobody can reserve port 0', () => {
+    expect(questionsOf(HOSTS, 'localhost', 0)).toEqual([
+      { target: { address: 'localhost:0' }, rule: 'bind:localhost' },
+    ]);
+  });
+
+  it('of a domain or a label has none', () => {
+    const targets = ['app.test', 'team=blue'].flatMap((name) =>
+      questionsOf(HOSTS, name, 0).map(({ target }) => target),
+    );
+    expect(targets).toEqual([{ domain: 'app.test' }, { label: { key: 'team', value: 'blue' } }]);
+  });
+
+  it('becomes several, if more hosts have the address than one question can name', () => {
+    const hosts = parseOwnedHosts(Array.from({ length: 251 }, (_, n) => `host-${n}.test=0.0.0.0`).join(','));
+    const questions = questionsAt(hosts[0] as OwnedHost, 7_001, hosts);
+    const aliases = questions.map(({ target }) => ('address' in target ? (target.aliases ?? []) : []));
+    expect(aliases.map(({ length }) => length)).toEqual([100, 100, 50]);
+    expect(new Set(aliases.flat()).size).toBe(250);
+    for (const { target } of questions) expect(target).toMatchObject({ address: 'host-0.test:7001' });
+  });
+});
+
+it.each([
+  ['Shop.Example.com.', 'shop.example.com'],
+  ['*.Shop.Example.com.', '*.shop.example.com'],
+  ['*.b\u00fcro.example.com', '*.xn--bro-hoa.example.com'],
+])('a bind of %s is asked about, and found again when a name is reserved, as %s', (address, domain) => {
+  expect(questionsOf([], address, 0)).toEqual([{ target: { domain }, rule: `bind:${domain}` }]);
+});

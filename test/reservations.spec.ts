@@ -1,0 +1,341 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { READ_MODELS } from '../src/api/read-models.js';
+import type { Answer, ApiClient } from './support/api-client.js';
+import { provenOf } from './support/found.js';
+import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
+import { refusalsOf } from './support/refusals.js';
+import { expectRowsToBeTheFoldOfTheLog } from './support/replay.js';
+import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
+
+const POOLS = [
+  { host: '1.tcp.example.com', from: 20_000, to: 20_499, region: 'eu' },
+  { host: '2.tcp.example.com', from: 30_000, to: 30_001, region: 'us' },
+];
+const SETTINGS = { ...GATEWAY, addressPools: POOLS };
+
+let service: Service;
+let admin: ApiClient;
+let other: TestPrincipal;
+beforeAll(async () => {
+  service = await startService(SETTINGS);
+  admin = service.admin;
+  other = await addAccount(service);
+});
+afterAll(() => service.stop());
+
+const { expectRefusal } = refusalsOf(() => service);
+const CREATED_AT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+const CONFLICT = [409, 'ERR_TAS_409'] as const;
+
+let n = 0;
+const next = (): number => {
+  n += 1;
+  return n;
+};
+const newAddr = (): string => `host-${next()}.example.com:7000`;
+const newDomain = (): string => `name-${next()}.example.com`;
+const reserve = async (path: 'reserved_addrs' | 'reserved_domains', body: object, client = admin) => {
+  const answer = await client.post(`/${path}`, body);
+  expect(answer).toMatchObject({ status: 201 });
+  return answer.body;
+};
+
+describe('a reserved address', () => {
+  it('is created, read, listed, changed and deleted, in the shape of the public API', async () => {
+    const addr = newAddr();
+    const created = await reserve('reserved_addrs', { addr, description: 'camera', metadata: 'm', region: 'eu' });
+    expect(created).toEqual({
+      id: expect.stringMatching(/^ra_[0-9A-Za-z]{27}$/),
+      uri: `${service.app.url}/reserved_addrs/${created.id}`,
+      created_at: CREATED_AT,
+      ...{ description: 'camera', metadata: 'm', addr, region: 'eu' },
+    });
+    const path = `/reserved_addrs/${created.id}`;
+    expect((await admin.get(path)).body).toEqual(created);
+    expect((await admin.get('/reserved_addrs?limit=1')).body.reserved_addrs).toEqual([created]);
+    expect((await admin.patch(path, { ...created, metadata: '' })).body).toEqual({ ...created, metadata: '' });
+    expect((await admin.get(`${path}/events`)).body.events).toHaveLength(2);
+    expect((await admin.delete(path)).status).toBe(204);
+    expect((await admin.get(path)).status).toBe(404);
+  });
+
+  it('is compared and returned in its canonical form', async () => {
+    const { addr } = await reserve('reserved_addrs', { addr: 'Büro.Example.COM.:443' });
+    expect(addr).toBe('xn--bro-hoa.example.com:443');
+    await expectRefusal(
+      () => admin.post('/reserved_addrs', { addr: 'BÜRO.example.com:443' }),
+      ...CONFLICT,
+      /reserved already/,
+    );
+  });
+
+  it('belongs to one account: another cannot read, change, delete or reserve it', async () => {
+    const addr = newAddr();
+    const { id } = await reserve('reserved_addrs', { addr });
+    for (const call of [
+      () => other.client.get(`/reserved_addrs/${id}`),
+      () => other.client.patch(`/reserved_addrs/${id}`, { description: 'x' }),
+      () => other.client.delete(`/reserved_addrs/${id}`),
+    ]) {
+      await expectRefusal(call, 404, 'ERR_TAS_404');
+    }
+    await expectRefusal(() => other.client.post('/reserved_addrs', { addr }), ...CONFLICT, /is reserved already\.$/);
+  });
+
+  it('keeps its address and its region', async () => {
+    const { id } = await reserve('reserved_addrs', { addr: newAddr() });
+    for (const body of [{ addr: newAddr() }, { region: 'us' }]) {
+      await expectRefusal(() => admin.patch(`/reserved_addrs/${id}`, body), 400, 'ERR_TAS_400', /read-only/);
+    }
+  });
+
+  it.each([
+    ['no port', { addr: 'a.example.com' }, 'ERR_NGROK_7104'],
+    ['port 0', { addr: 'a.example.com:0' }, 'ERR_NGROK_7112'],
+    ['a wildcard', { addr: '*.example.com:443' }, 'ERR_NGROK_7104'],
+    ['no text', { addr: 443 }, 'ERR_NGROK_215'],
+    ['a region of no pool', { region: 'mars' }, 'ERR_TAS_400'],
+    ['another region than the one of its pool', { addr: '1.tcp.example.com:20000', region: 'us' }, 'ERR_TAS_400'],
+  ])('is refused with %s', async (_, body, code) => {
+    await expectRefusal(() => admin.post('/reserved_addrs', body), 400, code);
+  });
+
+  it('is not made by auditors', async () => {
+    const auditor = await addUser(service, 'auditor');
+    await expectRefusal(() => auditor.client.post('/reserved_addrs', { addr: newAddr() }), 403, 'ERR_NGROK_635');
+  });
+});
+
+describe('a pool', () => {
+  it('gives a free address of the region that is asked for, until it has none', async () => {
+    const given = [
+      await reserve('reserved_addrs', { region: 'us' }),
+      await reserve('reserved_addrs', { region: 'us' }),
+    ];
+    expect(given.map(({ addr, region }) => `${region} ${addr}`).sort()).toEqual([
+      'us 2.tcp.example.com:30000',
+      'us 2.tcp.example.com:30001',
+    ]);
+    const empty = /^The pools of 'us' have no free address/;
+    await expectRefusal(() => admin.post('/reserved_addrs', { region: 'us' }), ...CONFLICT, empty);
+    for (const { id } of given) await admin.delete(`/reserved_addrs/${id}`);
+    // They rest, and only the account that had them may have them again, by name.
+    await expectRefusal(() => other.client.post('/reserved_addrs', { region: 'us' }), ...CONFLICT, empty);
+    const [first] = given;
+    const again = { addr: first.addr };
+    await expectRefusal(() => other.client.post('/reserved_addrs', again), ...CONFLICT, /rests until 20/);
+    expect((await reserve('reserved_addrs', again)).region).toBe('us');
+  });
+
+  it('without a region serves every region, and the address keeps the one that was asked for', async () => {
+    const nameless = await startService({ ...GATEWAY, addressPools: POOLS.map((pool) => ({ ...pool, region: '' })) });
+    try {
+      for (const region of ['us', '']) {
+        expect((await reserve('reserved_addrs', { region }, nameless.admin)).region).toBe(region);
+      }
+      const addr = '1.tcp.example.com:20000';
+      expect((await reserve('reserved_addrs', { addr, region: 'ap' }, nameless.admin)).region).toBe('ap');
+    } finally {
+      await nameless.stop();
+    }
+  });
+
+  it('gives a deleted address again after its rest', async () => {
+    const hasty = await startService({ ...SETTINGS, reservationRestMs: 0 });
+    try {
+      for (let round = 0; round < 5; round += 1) {
+        const { id } = await reserve('reserved_addrs', { region: 'us' }, hasty.admin);
+        expect((await hasty.admin.delete(`/reserved_addrs/${id}`)).status).toBe(204);
+      }
+    } finally {
+      await hasty.stop();
+    }
+  });
+
+  it('gives 500 clients at two instances 500 different addresses, and the proof agrees', async () => {
+    const own = await startService(SETTINGS);
+    const copy = await startCopy(own, SETTINGS);
+    try {
+      const stranger = await addAccount(own);
+      const clients = [own.admin, stranger.client, copy.admin, stranger.client];
+      const answers: Answer[] = [];
+      let left = 500;
+      const work = async (client: ApiClient): Promise<void> => {
+        while (left > 0) {
+          left -= 1;
+          answers.push(await client.post('/reserved_addrs', { region: 'eu' }));
+        }
+      };
+      await Promise.all(Array.from({ length: 64 }, (_, k) => work(clients[k % 4] as ApiClient)));
+      expect(answers.filter(({ status }) => status !== 201).map(({ body }) => body.msg)).toEqual([]);
+      expect(new Set(answers.map(({ body }) => body.addr)).size).toBe(500);
+      const refused = await own.admin.post('/reserved_addrs', { region: 'eu' });
+      expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('no free address') } });
+      for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(own.pool, model);
+      expect(await provenOf(own.app.database)).toMatchObject({ faults: [], differences: [] });
+    } finally {
+      await copy.stop();
+      await own.stop();
+    }
+  });
+});
+
+describe('a reserved domain', () => {
+  it('is created, read, listed, changed and deleted, in the shape of the public API', async () => {
+    const domain = newDomain();
+    const created = await reserve('reserved_domains', { domain, description: 'shop', region: 'us' });
+    expect(created).toEqual({
+      id: expect.stringMatching(/^rd_[0-9A-Za-z]{27}$/),
+      uri: `${service.app.url}/reserved_domains/${created.id}`,
+      created_at: CREATED_AT,
+      ...{ description: 'shop', metadata: '', domain, region: 'us' },
+      ...{ cname_target: null, certificate: null, certificate_management_policy: null },
+      ...{ certificate_management_status: null, acme_challenge_cname_target: null, resolves_to: null },
+    });
+    const path = `/reserved_domains/${created.id}`;
+    expect((await admin.get(path)).body).toEqual(created);
+    expect((await admin.get('/reserved_domains?limit=1')).body.reserved_domains).toEqual([created]);
+    expect((await admin.patch(path, { ...created, metadata: 'm' })).body).toEqual({ ...created, metadata: 'm' });
+    expect((await admin.delete(path)).status).toBe(204);
+    await expectRefusal(() => other.client.post('/reserved_domains', { domain }), ...CONFLICT, /rests until 20/);
+    await reserve('reserved_domains', { domain });
+  });
+
+  it('comes back as sent, and is compared in its canonical form', async () => {
+    const domain = `B\u00fcro-${next()}.EXAMPLE.com.`;
+    const created = await reserve('reserved_domains', { domain });
+    const path = `/reserved_domains/${created.id}`;
+    expect((await admin.get(path)).body.domain).toBe(domain);
+    expect((await admin.patch(path, { domain, description: 'x' })).body.domain).toBe(domain);
+    expect((await admin.get(`${path}/events`)).body.events[0].changes).toContainEqual({
+      ...{ field: 'domain', from: null, to: domain },
+    });
+    const other = domain.toLowerCase().slice(0, -1);
+    await expectRefusal(() => admin.post('/reserved_domains', { domain: other }), ...CONFLICT, /reserved already/);
+    await expectRefusal(() => admin.patch(path, { domain: other }), 400, 'ERR_TAS_400', /read-only/);
+  });
+
+  it('keeps any region, which may change', async () => {
+    const { id } = await reserve('reserved_domains', { domain: newDomain(), region: 'us' });
+    expect((await admin.patch(`/reserved_domains/${id}`, { region: 'eu' })).body.region).toBe('eu');
+    const long = { domain: newDomain(), region: 'x'.repeat(65) };
+    await expectRefusal(() => admin.post('/reserved_domains', long), 400, 'ERR_TAS_400', /maximum is 64/);
+  });
+
+  it('takes what clients send who ask for no certificate', async () => {
+    const nothing = { certificate_id: '', certificate_management_policy: null, resolves_to: [] };
+    const { id } = await reserve('reserved_domains', { domain: newDomain(), ...nothing });
+    expect((await admin.patch(`/reserved_domains/${id}`, nothing)).status).toBe(200);
+    const policy = { certificate_management_policy: { authority: 'letsencrypt', private_key_type: 'ecdsa' } };
+    const sentence = /^certificate_management_policy cannot be set: the service issues no certificates/;
+    await expectRefusal(() => admin.patch(`/reserved_domains/${id}`, policy), 400, 'ERR_TAS_400', sentence);
+  });
+
+  it.each([
+    ['none', {}, /^domain is missing/],
+    ['an address', { domain: '192.0.2.1' }, /ends in a number/],
+    ['one label', { domain: 'example' }, /two labels or more/],
+    ['a wildcard over a whole zone', { domain: '*.com' }, /two labels or more/],
+    ['a wildcard in the middle', { domain: 'a.*.example.com' }, /is not a domain/],
+    ['a port', { domain: 'a.example.com:443' }, /is not a domain/],
+    ['a certificate', { domain: 'a.example.com', certificate_id: 'cert_1' }, /issues no certificates/],
+  ])('is refused with %s', async (_, body, message) => {
+    await expectRefusal(() => admin.post('/reserved_domains', body), 400, 'ERR_TAS_400', message);
+  });
+
+  it('is refused at the host of a pool, and above it', async () => {
+    for (const domain of ['1.tcp.example.com', '*.tcp.example.com', '*.example.com']) {
+      await expectRefusal(
+        () => admin.post('/reserved_domains', { domain }),
+        ...CONFLICT,
+        /all accounts share the host/,
+      );
+    }
+  });
+
+  it('is refused at the host of the service, and at those that the operator names', async () => {
+    const own = await startService({
+      ...GATEWAY,
+      publicUrl: 'https://Tunnels.example.com:8443/api',
+      unreservableHosts: ['gateway.example.org'],
+    });
+    try {
+      for (const domain of ['tunnels.example.com', '*.example.com', 'GATEWAY.example.org']) {
+        const answer = await own.admin.post('/reserved_domains', { domain });
+        expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
+      }
+      await reserve('reserved_domains', { domain: 'x.tunnels.example.com' }, own.admin);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it.each([
+    ['a name under a wildcard', (name: string) => [`*.${name}`, `x.y.${name}`]],
+    ['a wildcard over a name', (name: string) => [`x.y.${name}`, `*.${name}`]],
+    ['a wildcard under a wildcard', (name: string) => [`*.${name}`, `*.y.${name}`]],
+  ])('of another account is refused as %s', async (_, names) => {
+    const [first, second] = names(newDomain());
+    await reserve('reserved_domains', { domain: first });
+    await expectRefusal(() => other.client.post('/reserved_domains', { domain: second }), ...CONFLICT, /overlaps/);
+    await reserve('reserved_domains', { domain: second });
+  });
+
+  it('does not cover its parent, nor a name that only ends alike', async () => {
+    const name = newDomain();
+    await reserve('reserved_domains', { domain: `*.${name}` });
+    await reserve('reserved_domains', { domain: name }, other.client);
+    await reserve('reserved_domains', { domain: `not${name}` }, other.client);
+  });
+
+  it('and an address at it belong to one account', async () => {
+    const [name, second] = [newDomain(), newDomain()];
+    await reserve('reserved_domains', { domain: `*.${name}` });
+    const addr = `x.${name}:443`;
+    await expectRefusal(
+      () => other.client.post('/reserved_addrs', { addr }),
+      ...CONFLICT,
+      /another account has reserved/,
+    );
+    await reserve('reserved_addrs', { addr });
+    await reserve('reserved_addrs', { addr: `y.${second}:443` }, other.client);
+    for (const domain of [`y.${second}`, `*.${second}`]) {
+      await expectRefusal(() => admin.post('/reserved_domains', { domain }), ...CONFLICT, /overlaps/);
+    }
+    await reserve('reserved_domains', { domain: `y.${second}` }, other.client);
+  });
+
+  it('and what overlaps it have one winner of two accounts, each time they race', async () => {
+    for (let round = 0; round < 30; round += 1) {
+      const name = newDomain();
+      const answers = await Promise.all([
+        admin.post('/reserved_domains', { domain: `*.${name}` }),
+        other.client.post('/reserved_domains', { domain: `x.${name}` }),
+      ]);
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, 409]);
+    }
+  });
+});
+
+describe('the maximum of an account', () => {
+  it('counts addresses and domains together, and other accounts not', async () => {
+    const small = await startService({ ...GATEWAY, maxReservations: 3 });
+    try {
+      const stranger = await addAccount(small);
+      await reserve('reserved_domains', { domain: 'a.example.com' }, stranger.client);
+      for (const port of [1, 2]) await reserve('reserved_addrs', { addr: `b.example.com:${port}` }, small.admin);
+      await reserve('reserved_domains', { domain: 'c.example.com' }, small.admin);
+      for (const [path, body] of [
+        ['/reserved_addrs', { addr: 'b.example.com:3' }],
+        ['/reserved_domains', { domain: 'd.example.com' }],
+      ] as const) {
+        const answer = await small.admin.post(path, body);
+        expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('MAX_RESERVATIONS') } });
+      }
+      const noPool = await small.admin.post('/reserved_addrs', {});
+      expect(noPool).toMatchObject({ status: 400, body: { msg: expect.stringContaining('ADDRESS_POOL') } });
+    } finally {
+      await small.stop();
+    }
+  });
+});
