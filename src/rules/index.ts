@@ -45,5 +45,5 @@ export {
   type TrafficDecision,
   type TrafficReason,
 } from './traffic-policy/tcp-connect.js';
-export { parseTrafficPolicy, type TrafficPolicy } from './traffic-policy/traffic-policy.js';
+export { readTrafficPolicy, type TrafficPolicy } from './traffic-policy/traffic-policy.js';
 export { UnreadablePolicy } from './traffic-policy/unreadable-policy.js';

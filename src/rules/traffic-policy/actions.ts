@@ -4,7 +4,7 @@ import { parseAddress } from '../ip-rules/address.js';
 import { type CompiledPolicy, compilePolicy, type IpRule } from '../ip-rules/ip-policy.js';
 import { networkAround, networkText } from '../ip-rules/network.js';
 import type { Expressions } from './expression.js';
-import { parseTemplate, type Template } from './template.js';
+import { MAX_DEPTH, readTemplate, type Template } from './template.js';
 import { quotedName, UnreadablePolicy } from './unreadable-policy.js';
 
 /** The actions of this phase. `deny` and `close-connection` do the same to a connection that carried nothing yet. */
@@ -28,14 +28,16 @@ interface Log {
 
 /** The most bytes of all logs of a decision together, as JSON. */
 export const MAX_LOG_BYTES = 4_096;
-/** The most networks of a list; its place for more is an IP policy. */
-const MAX_NETWORKS = 10_000;
+/** The most networks of an action, which are compiled in one turn. */
+const MAX_NETWORKS = 4_000;
+const NETWORKS_OF_A_STEP = 64;
 const ACTION_TYPES = ['deny', 'close-connection', 'restrict-ips', 'log'];
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reads an action. Throws UnreadablePolicy. */
-export function parseAction(value: unknown, place: string, expressions: Expressions): PolicyAction {
+export async function readAction(value: unknown, place: string, expressions: Expressions): Promise<PolicyAction> {
+  await expressions.turns.step();
   const { type, config } = fieldsOf(value, place, ['type', 'config']);
   if (typeof type !== 'string') throw new UnreadablePolicy(`${place}.type`, 'must be the name of an action.');
   const at = `${place}.config`;
@@ -45,11 +47,11 @@ export function parseAction(value: unknown, place: string, expressions: Expressi
       fieldsOf(config ?? {}, at, []);
       return { type };
     case 'restrict-ips':
-      return parseRestrictIps(fieldsOf(config, at, ['enforce', 'allow', 'deny', 'ip_policies']), at);
+      return readRestrictIps(fieldsOf(config, at, ['enforce', 'allow', 'deny', 'ip_policies']), at, expressions);
     case 'log': {
       const { metadata } = fieldsOf(config, at, ['metadata']);
       if (!isJsonObject(metadata)) throw new UnreadablePolicy(`${at}.metadata`, 'must be an object.');
-      return { type, metadata: parseMetadata(metadata, `${at}.metadata`, expressions) };
+      return { type, metadata: await readMetadata(metadata, `${at}.metadata`, expressions) };
     }
     default:
       throw new UnreadablePolicy(
@@ -59,31 +61,47 @@ export function parseAction(value: unknown, place: string, expressions: Expressi
   }
 }
 
-function parseMetadata(metadata: Fields, place: string, expressions: Expressions): Template {
-  const bytes = Buffer.byteLength(JSON.stringify(metadata));
-  if (bytes <= MAX_LOG_BYTES) return parseTemplate(metadata, place, expressions);
+async function readMetadata(metadata: Fields, place: string, expressions: Expressions): Promise<Template> {
+  const bytes = Buffer.byteLength(jsonOf(metadata, place));
+  if (bytes <= MAX_LOG_BYTES) return readTemplate(metadata, place, expressions);
   throw new UnreadablePolicy(place, `is ${bytes} bytes long as JSON; the maximum is ${MAX_LOG_BYTES}.`);
 }
 
-function parseRestrictIps({ enforce = true, allow, deny, ip_policies }: Fields, place: string): RestrictIps {
+/** Metadata that are nested thousands deep overflow the stack. */
+function jsonOf(metadata: Fields, place: string): string {
+  try {
+    return JSON.stringify(metadata);
+  } catch {
+    throw new UnreadablePolicy(place, `is nested more than ${MAX_DEPTH} deep.`);
+  }
+}
+
+async function readRestrictIps(
+  { enforce = true, allow, deny, ip_policies }: Fields,
+  place: string,
+  { turns }: Expressions,
+): Promise<RestrictIps> {
   if (typeof enforce !== 'boolean') throw new UnreadablePolicy(`${place}.enforce`, 'must be true or false.');
-  const rules = [...ipRules(allow, 'allow', place), ...ipRules(deny, 'deny', place)];
+  const lists = { allow: textsOf(allow, `${place}.allow`), deny: textsOf(deny, `${place}.deny`) };
+  const count = lists.allow.length + lists.deny.length;
+  if (count > MAX_NETWORKS) {
+    const limit = `the maximum is ${MAX_NETWORKS}; put more into IP policies`;
+    throw new UnreadablePolicy(place, `has ${count} networks in allow and deny; ${limit}.`);
+  }
+  const rules: IpRule[] = [];
+  for (const action of ['allow', 'deny'] as const) {
+    for (const [n, text] of lists[action].entries()) {
+      if (n % NETWORKS_OF_A_STEP === 0) await turns.step();
+      // The id of a rule is its place in the action.
+      const id = `${action}[${n}]`;
+      rules.push({ id, cidr: cidrOf(text, `${place}.${id}`), action });
+    }
+  }
+  await turns.step();
   const ipPolicyIds = textsOf(ip_policies, `${place}.ip_policies`);
   const empty = ipPolicyIds.indexOf('');
   if (empty >= 0) throw new UnreadablePolicy(`${place}.ip_policies[${empty}]`, 'must be the id of an IP policy.');
   return { type: 'restrict-ips', enforce, rules: compilePolicy(rules), ipPolicyIds };
-}
-
-function ipRules(cidrs: unknown, action: IpRule['action'], place: string): IpRule[] {
-  const texts = textsOf(cidrs, `${place}.${action}`);
-  if (texts.length > MAX_NETWORKS) {
-    throw new UnreadablePolicy(`${place}.${action}`, `has ${texts.length} networks; the maximum is ${MAX_NETWORKS}.`);
-  }
-  // The id of a rule is its place in the action.
-  return texts.map((text, n) => {
-    const id = `${action}[${n}]`;
-    return { id, cidr: cidrOf(text, `${place}.${id}`), action };
-  });
 }
 
 /** The canonical spelling of a network, or of an address as a network. */

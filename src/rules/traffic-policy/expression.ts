@@ -3,10 +3,11 @@ import type { Address } from '../ip-rules/address.js';
 import { type Bindings, bindingsOf, celEnvironment, TIMESTAMP } from './cel.js';
 import { registerFunctions } from './cel-functions.js';
 import { ExpressionReader, ExpressionRefused } from './expression-steps.js';
+import type { Turns } from './turns.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
-/** The most bytes of an expression. */
-const MAX_EXPRESSION_LENGTH = 65_536;
+/** The most characters of an expression, which is read in one turn. */
+const MAX_EXPRESSION_LENGTH = 32_768;
 /** The most steps of a decision, and so of an expression. */
 export const MAX_STEPS = 25_000;
 /** What an evaluation takes beside the nodes of the expression. */
@@ -52,21 +53,22 @@ export class Expressions {
   /** Of the scene that is being evaluated. */
   private addresses: Scene['addresses'] = new Map();
 
-  constructor() {
+  constructor(readonly turns: Turns) {
     registerFunctions(this.environment, this.reader.readings, (text) => this.addresses.get(text));
   }
 
   /** An expression that is true or false. Throws UnreadablePolicy. */
-  condition(text: string, place: string): Expression {
+  condition(text: string, place: string): Promise<Expression> {
     return this.compile(text, place, ['bool'], 'true or false');
   }
 
   /** An expression whose value a text can show. Throws UnreadablePolicy. */
-  shown(text: string, place: string): Expression {
+  shown(text: string, place: string): Promise<Expression> {
     return this.compile(text, place, SHOWN, 'a text, a number, true or false, or a time');
   }
 
-  private compile(text: string, place: string, types: readonly string[], described: string): Expression {
+  private async compile(text: string, place: string, types: readonly string[], described: string): Promise<Expression> {
+    await this.turns.step();
     if (text.length > MAX_EXPRESSION_LENGTH) {
       const limit = `the maximum is ${MAX_EXPRESSION_LENGTH}; use restrict-ips for long lists`;
       throw new UnreadablePolicy(place, `is ${text.length} characters long; ${limit}.`);

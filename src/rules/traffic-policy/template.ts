@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../kernel/json-object.js';
 import type { Expression, Expressions } from './expression.js';
 import { timeText } from './time-fields.js';
+import { oneByOne } from './turns.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
 /** A value of JSON whose texts may have expressions, as in `client ${conn.client_ip}`. */
@@ -11,19 +12,29 @@ export interface Template {
   readonly fill: (evaluate: (expression: Expression) => unknown) => unknown;
 }
 
-const MAX_DEPTH = 8;
+/** How deep metadata may be nested. */
+export const MAX_DEPTH = 8;
 
 /** Reads a value of JSON at a place. Throws UnreadablePolicy. */
-export function parseTemplate(value: unknown, place: string, expressions: Expressions, depth = 0): Template {
+export async function readTemplate(
+  value: unknown,
+  place: string,
+  expressions: Expressions,
+  depth = 0,
+): Promise<Template> {
   if (depth > MAX_DEPTH) throw new UnreadablePolicy(place, `is nested more than ${MAX_DEPTH} deep.`);
   if (typeof value === 'string') return textTemplate(value, place, expressions);
-  const parse = (item: unknown, at: string): Template => parseTemplate(item, `${place}${at}`, expressions, depth + 1);
+  const read = (item: unknown, at: string): Promise<Template> =>
+    readTemplate(item, `${place}${at}`, expressions, depth + 1);
   if (Array.isArray(value)) {
-    const items = value.map((item, n) => parse(item, `[${n}]`));
+    const items = await oneByOne(value, (item, n) => read(item, `[${n}]`));
     return { steps: stepsOf(items), fill: (evaluate) => items.map(({ fill }) => fill(evaluate)) };
   }
   if (!isJsonObject(value)) return { steps: 1, fill: () => value };
-  const fields = Object.entries(value).map(([name, item]) => [name, parse(item, `.${name}`)] as const);
+  const fields = await oneByOne(
+    Object.entries(value),
+    async ([name, item]) => [name, await read(item, `.${name}`)] as const,
+  );
   return {
     steps: stepsOf(fields.map(([, field]) => field)),
     fill: (evaluate) => Object.fromEntries(fields.map(([name, { fill }]) => [name, fill(evaluate)])),
@@ -33,10 +44,10 @@ export function parseTemplate(value: unknown, place: string, expressions: Expres
 const stepsOf = (parts: readonly { readonly steps: number }[]): number =>
   parts.reduce((sum, { steps }) => sum + steps, 1 + parts.length);
 
-function textTemplate(text: string, place: string, expressions: Expressions): Template {
-  const parts = partsOf(text, place).map((part) =>
+async function textTemplate(text: string, place: string, expressions: Expressions): Promise<Template> {
+  const parts = await oneByOne(partsOf(text, place), async (part) =>
     part.isExpression
-      ? expressions.shown(part.text, `${place} \${ }`)
+      ? await expressions.shown(part.text, `${place} \${ }`)
       : { steps: 1 + part.text.length / 32, text: part.text },
   );
   const fill: Template['fill'] = (evaluate) =>

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type Address, parseAddress } from '../ip-rules/address.js';
 import { compilePolicy } from '../ip-rules/ip-policy.js';
 import { decideTcpConnect } from './tcp-connect.js';
-import { parseTrafficPolicy } from './traffic-policy.js';
+import { readTrafficPolicy } from './traffic-policy.js';
 
 /** A condition with its text in CEL, and what it means for a client, read naively. */
 interface Condition {
@@ -167,17 +167,17 @@ const textOf = (policy: Rules): string =>
 
 const addressOf = (text: string): Address => parseAddress(text) ?? { bits: 32, value: 0n };
 
-function decide(policy: Rules, policies: IpPolicies, { ip, port }: Client) {
+async function decide(policy: Rules, policies: IpPolicies, { ip, port }: Client) {
   const client = { address: addressOf(ip), port };
   const connection = { client, server: client, startedAtMs: 0, nowMs: 0, endpointId: 'edgtcp_a' };
-  return decideTcpConnect(parseTrafficPolicy(textOf(policy)), connection, compiled(policies));
+  return decideTcpConnect(await readTrafficPolicy(textOf(policy)), connection, compiled(policies));
 }
 
 describe('every policy', () => {
-  it('does what a naive reading does', () => {
-    fc.assert(
-      fc.property(rules, ipPolicies, clients, (policy, policies, client) => {
-        const { allowed, place, logs } = decide(policy, policies, client);
+  it('does what a naive reading does', async () => {
+    await fc.assert(
+      fc.asyncProperty(rules, ipPolicies, clients, async (policy, policies, client) => {
+        const { allowed, place, logs } = await decide(policy, policies, client);
         const numbers = logs.map(({ metadata }) => (metadata as { n: number }).n);
         expect({ allowed, place, logs: numbers }).toEqual(naively(policy, policies, client));
       }),
@@ -185,12 +185,12 @@ describe('every policy', () => {
     );
   });
 
-  it('lets in nobody more when it has a rule more', () => {
-    fc.assert(
-      fc.property(rules, rules, fc.nat(), ipPolicies, clients, (policy, more, at, policies, client) => {
+  it('lets in nobody more when it has a rule more', async () => {
+    await fc.assert(
+      fc.asyncProperty(rules, rules, fc.nat(), ipPolicies, clients, async (policy, more, at, policies, client) => {
         const longer = [...policy.slice(0, at), ...more, ...policy.slice(at)];
-        fc.pre(decide(longer, policies, client).allowed);
-        expect(decide(policy, policies, client).allowed).toBe(true);
+        fc.pre((await decide(longer, policies, client)).allowed);
+        expect((await decide(policy, policies, client)).allowed).toBe(true);
       }),
       { numRuns: 100 },
     );

@@ -13,9 +13,8 @@ import {
   type TcpConnection,
   TRAFFIC_REASONS,
   type TrafficDecision,
-  type TrafficReason,
 } from './tcp-connect.js';
-import { parseTrafficPolicy } from './traffic-policy.js';
+import { readTrafficPolicy } from './traffic-policy.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
 function addressOf(text: string) {
@@ -49,15 +48,19 @@ const compiled = (policies: TrafficPolicyCase['ipPolicies'] = {}) =>
     ]),
   );
 
-const decide = ({ policy, ipPolicies, connection }: TrafficPolicyCase, source: string): TrafficDecision =>
-  decideTcpConnect(parseTrafficPolicy(policy), connectionFrom(source, connection), compiled(ipPolicies));
+async function decide({ policy, ipPolicies, connection }: TrafficPolicyCase, source: string): Promise<TrafficDecision> {
+  return decideTcpConnect(await readTrafficPolicy(policy), connectionFrom(source, connection), compiled(ipPolicies));
+}
+
+const decideAll = (one: TrafficPolicyCase) =>
+  Promise.all(Object.keys(one.sources).map(async (source) => ({ source, ...(await decide(one, source)) })));
 
 const outcomeOf = ({ allowed, reason, place }: TrafficDecision): string =>
   allowed ? 'allowed' : `${reason} at ${place}`;
 
-function refusalOf(policy: string): UnreadablePolicy | undefined {
+async function refusalOf(policy: string): Promise<UnreadablePolicy | undefined> {
   try {
-    parseTrafficPolicy(policy);
+    await readTrafficPolicy(policy);
     return undefined;
   } catch (error) {
     if (error instanceof UnreadablePolicy) return error;
@@ -72,48 +75,47 @@ describe('a traffic policy', () => {
     expect(UNREADABLE_CASES.length).toBeGreaterThanOrEqual(60);
   });
 
-  it.each(TRAFFIC_POLICY_CASES.map((one) => [one.what, one] as const))('lets in who it should: %s', (_, one) => {
-    const sources = Object.keys(one.sources);
-    const outcomes = sources.map((source) => [source, outcomeOf(decide(one, source))]);
+  it.each(TRAFFIC_POLICY_CASES.map((one) => [one.what, one] as const))('lets in who it should: %s', async (_, one) => {
+    const outcomes = (await decideAll(one)).map((decision) => [decision.source, outcomeOf(decision)]);
     expect(Object.fromEntries(outcomes)).toEqual(one.sources);
   });
 
   it.each(TRAFFIC_POLICY_CASES.flatMap((one) => (one.logs === undefined ? [] : [[one.what, one] as const])))(
     'logs what it should: %s',
-    (_, one) => {
-      const logs = Object.keys(one.sources).flatMap((source): readonly PolicyLog[] => decide(one, source).logs);
+    async (_, one) => {
+      const logs = (await decideAll(one)).flatMap((decision): readonly PolicyLog[] => decision.logs);
       expect(logs.map(({ metadata }) => metadata)).toEqual(one.logs);
     },
   );
 
-  it('ends in every way but one, which takes too many steps', () => {
-    const reasons = TRAFFIC_POLICY_CASES.flatMap((one) =>
-      Object.keys(one.sources).map((source): TrafficReason => decide(one, source).reason),
+  it('ends in every way but one, which takes too many steps', async () => {
+    const decisions = (await Promise.all(TRAFFIC_POLICY_CASES.map(decideAll))).flat();
+    expect([...new Set<string>(decisions.map(({ reason }) => reason)), 'too_many_steps'].toSorted()).toEqual(
+      TRAFFIC_REASONS.toSorted(),
     );
-    expect([...new Set<string>(reasons), 'too_many_steps'].toSorted()).toEqual(TRAFFIC_REASONS.toSorted());
   });
 
-  it.each(UNREADABLE_CASES.map((one) => [one.what, one] as const))('is not applied: %s', (_, { policy, why }) => {
-    const refusal = refusalOf(policy);
+  it.each(UNREADABLE_CASES.map((one) => [one.what, one] as const))('is not applied: %s', async (_, { policy, why }) => {
+    const refusal = await refusalOf(policy);
     const { message = 'it was read', place = '' } = refusal ?? {};
     expect(message.slice(0, why.endsWith('.') ? undefined : why.length)).toBe(why);
     expect(message.startsWith(`${place} `)).toBe(true);
     expect(message.endsWith('.')).toBe(true);
   });
 
-  it('means the same in YAML as in JSON', () => {
+  it('means the same in YAML as in JSON', async () => {
     const json = TRAFFIC_POLICY_CASES.filter(({ policy }) => policy.startsWith('{'));
     expect(json.length).toBeGreaterThan(20);
     for (const one of json) {
       const asYaml = { ...one, policy: `# YAML\n---\n${one.policy}` };
       const [source = ''] = Object.keys(one.sources);
-      expect(decide(asYaml, source)).toEqual(decide(one, source));
+      expect(await decide(asYaml, source)).toEqual(await decide(one, source));
     }
   });
 });
 
 describe('a decision', () => {
-  it('names the rule, the action and the IP rule that decided', () => {
+  it('names the rule, the action and the IP rule that decided', async () => {
     const policy = JSON.stringify({
       on_tcp_connect: [
         { actions: [{ type: 'log', config: { metadata: {} } }] },
@@ -124,7 +126,7 @@ describe('a decision', () => {
       ],
     });
     const one = { what: '', policy, ipPolicies: { ipp_a: ['-10.1.0.0/16'] }, sources: {} };
-    expect(decide(one, '10.1.2.3')).toEqual({
+    expect(await decide(one, '10.1.2.3')).toEqual({
       allowed: false,
       reason: 'ip_restricted',
       place: 'on_tcp_connect[1].actions[0]',
@@ -142,52 +144,52 @@ describe('a decision', () => {
       logsLeftOut: 0,
       notes: [],
     });
-    expect(decide({ ...one, ipPolicies: {} }, '10.1.2.3').ip).toEqual({
+    expect((await decide({ ...one, ipPolicies: {} }, '10.1.2.3')).ip).toEqual({
       allowed: false,
       reason: 'policy_unknown',
       unknownPolicyIds: ['ipp_a'],
     });
   });
 
-  it('names the rule of the action itself by its place', () => {
+  it('names the rule of the action itself by its place', async () => {
     const policy = '{"on_tcp_connect": [{"actions": [{"type": "restrict-ips", "config": {"deny": ["::/0", "::1"]}}]}]}';
-    const { ip } = decide({ what: '', policy, sources: {} }, '::1');
+    const { ip } = await decide({ what: '', policy, sources: {} }, '::1');
     expect(ip?.rule).toEqual({ id: 'deny[1]', cidr: '::1/128', action: 'deny' });
     expect(ip).not.toHaveProperty('policyId');
   });
 
-  it('notes what failed and what is not enforced', () => {
+  it('notes what failed and what is not enforced', async () => {
     const policy = `on_tcp_connect:
   - expressions: ["int(conn.client_ip) > 1"]
     actions: [{ type: log, config: { metadata: {} } }]
   - actions: [{ type: restrict-ips, config: { enforce: false, allow: [10.0.0.0/8] } }]
   - actions: [{ type: log, config: { metadata: { a: "\${[1][conn.client_port] == 1}" } } }]
 `;
-    expect(decide({ what: '', policy, sources: {} }, '127.0.0.1').notes).toEqual([
+    expect((await decide({ what: '', policy, sources: {} }, '127.0.0.1')).notes).toEqual([
       'on_tcp_connect[0].expressions[0] failed: int() type error: cannot convert to int.',
       'on_tcp_connect[1].actions[0] would end the connection (no_rule_allows), but is not enforced.',
       `on_tcp_connect[2].actions[0].config.metadata.a \${ } failed: No such key: index out of bounds, index 49152 >= size 1.`,
     ]);
   });
 
-  it('has at most 4096 bytes of logs and 20 notes, and counts the logs that it leaves out', () => {
+  it('has at most 4096 bytes of logs and 20 notes, and counts the logs that it leaves out', async () => {
     const log = { type: 'log', config: { metadata: { a: 'x'.repeat(1_200), b: `\${int(conn.client_ip)}` } } };
     const policy = JSON.stringify({ on_tcp_connect: Array(30).fill({ actions: [log] }) });
-    const { logs, logsLeftOut, notes } = decide({ what: '', policy, sources: {} }, '127.0.0.1');
+    const { logs, logsLeftOut, notes } = await decide({ what: '', policy, sources: {} }, '127.0.0.1');
     expect(logs.length).toBe(3);
     expect(JSON.stringify(logs).length).toBeLessThan(4_200);
     expect(logsLeftOut).toBe(27);
     const restrict = { type: 'restrict-ips', config: { enforce: false } };
     const many = JSON.stringify({ on_tcp_connect: Array(30).fill({ actions: [restrict] }) });
-    expect(decide({ what: '', policy: many, sources: {} }, '127.0.0.1').notes.length).toBe(20);
+    expect((await decide({ what: '', policy: many, sources: {} }, '127.0.0.1')).notes.length).toBe(20);
     expect(notes.length).toBeLessThanOrEqual(20);
   });
 
-  it('knows the IP policies that a policy names', () => {
+  it('knows the IP policies that a policy names', async () => {
     const restrict = (...ip_policies: string[]) => ({ actions: [{ type: 'restrict-ips', config: { ip_policies } }] });
     const text = JSON.stringify({
       on_tcp_connect: [restrict('ipp_a', 'ipp_b'), restrict(), restrict('ipp_c', 'ipp_a')],
     });
-    expect(parseTrafficPolicy(text).ipPolicyIds).toEqual(['ipp_a', 'ipp_b', 'ipp_c']);
+    expect((await readTrafficPolicy(text)).ipPolicyIds).toEqual(['ipp_a', 'ipp_b', 'ipp_c']);
   });
 });

@@ -1,6 +1,7 @@
-import { fieldsOf, type PolicyAction, parseAction, textsOf } from './actions.js';
+import { fieldsOf, type PolicyAction, readAction, textsOf } from './actions.js';
 import { type Expression, Expressions } from './expression.js';
 import { readPolicyText } from './policy-text.js';
+import { oneByOne, Turns } from './turns.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
 /** A traffic policy that was read: what its rules do when a TCP connection begins. */
@@ -28,10 +29,13 @@ const OWN_PHASES = ['on_tcp_connect', 'inbound'];
 const OTHER_PHASES = ['on_http_request', 'on_http_response', 'outbound'];
 
 /**
- * Reads a traffic policy in JSON or YAML. What this library does not apply is refused, since a rule that is left out may
- * be the one that denies. Throws UnreadablePolicy.
+ * Reads a traffic policy in JSON or YAML, and lets others work after each millisecond, as one work of the account. What
+ * this library does not apply is refused, since a rule that is left out may be the one that denies. Throws
+ * UnreadablePolicy.
  */
-export function parseTrafficPolicy(text: string): TrafficPolicy {
+export async function readTrafficPolicy(text: string, account = ''): Promise<TrafficPolicy> {
+  const turns = new Turns(account);
+  await turns.step();
   const document = fieldsOf(readPolicyText(text), 'the policy', [...OWN_PHASES, ...OTHER_PHASES, 'enabled']);
   for (const phase of OTHER_PHASES) refuseRules(document[phase], phase);
   const { enabled = true } = document;
@@ -39,8 +43,8 @@ export function parseTrafficPolicy(text: string): TrafficPolicy {
   const phases = OWN_PHASES.filter((phase) => document[phase] != null);
   if (phases.length > 1)
     throw new UnreadablePolicy('inbound', 'is the older name of on_tcp_connect; send one of them.');
-  const expressions = new Expressions();
-  const rules = phases.flatMap((phase) => rulesOf(document[phase], phase, expressions));
+  const [phase] = phases;
+  const rules = phase === undefined ? [] : await readRules(document[phase], phase, new Expressions(turns));
   const ids = rules.flatMap(({ actions }) =>
     actions.flatMap(({ action }) => (action.type === 'restrict-ips' ? action.ipPolicyIds : [])),
   );
@@ -52,12 +56,13 @@ function refuseRules(rules: unknown, phase: string): void {
   throw new UnreadablePolicy(phase, 'has rules, but a TCP connection goes through on_tcp_connect only; leave it out.');
 }
 
-function rulesOf(value: unknown, phase: string, expressions: Expressions): PolicyRule[] {
+function readRules(value: unknown, phase: string, expressions: Expressions): Promise<PolicyRule[]> {
   if (!Array.isArray(value)) throw new UnreadablePolicy(phase, 'must be a list of rules.');
-  return value.map((rule, n) => parseRule(rule, `${phase}[${n}]`, expressions));
+  return oneByOne(value, (rule, n) => readRule(rule, `${phase}[${n}]`, expressions));
 }
 
-function parseRule(value: unknown, place: string, expressions: Expressions): PolicyRule {
+async function readRule(value: unknown, place: string, expressions: Expressions): Promise<PolicyRule> {
+  await expressions.turns.step();
   const { name, actions, ...rest } = fieldsOf(value, place, ['name', 'expressions', 'actions']);
   if (name != null && typeof name !== 'string') throw new UnreadablePolicy(`${place}.name`, 'must be a string.');
   if (!Array.isArray(actions) || actions.length === 0) {
@@ -66,12 +71,12 @@ function parseRule(value: unknown, place: string, expressions: Expressions): Pol
   return {
     place,
     name: name ?? undefined,
-    expressions: textsOf(rest.expressions, `${place}.expressions`).map((text, n) =>
+    expressions: await oneByOne(textsOf(rest.expressions, `${place}.expressions`), (text, n) =>
       expressions.condition(text, `${place}.expressions[${n}]`),
     ),
-    actions: actions.map((action, n) => {
+    actions: await oneByOne(actions, async (action, n) => {
       const at = `${place}.actions[${n}]`;
-      return { action: parseAction(action, at, expressions), place: at };
+      return { action: await readAction(action, at, expressions), place: at };
     }),
   };
 }
