@@ -29,7 +29,7 @@ interface Log {
 /** The most bytes of all logs of a decision together, as JSON. */
 export const MAX_LOG_BYTES = 4_096;
 /** The most networks of an action, which are compiled in one turn. */
-const MAX_NETWORKS = 4_000;
+const MAX_NETWORKS = 2_000;
 const NETWORKS_OF_A_STEP = 64;
 const ACTION_TYPES = ['deny', 'close-connection', 'restrict-ips', 'log'];
 

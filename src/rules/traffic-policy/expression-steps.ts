@@ -29,7 +29,7 @@ const MAX_DEPTH = 200;
 /** The most nodes, states of patterns and time zones of all expressions of a policy, which bound its memory. */
 const MAX_NODES = 25_000;
 const MAX_STATES = 4_096;
-const MAX_ZONES = 16;
+const MAX_ZONES = 8;
 const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;
 /** What cel-js drops from a map, since JavaScript means something else by it. */

@@ -7,7 +7,7 @@ import type { Turns } from './turns.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
 /** The most characters of an expression, which is read in one turn. */
-const MAX_EXPRESSION_LENGTH = 32_768;
+const MAX_EXPRESSION_LENGTH = 16_384;
 /** The most steps of a decision, and so of an expression. */
 export const MAX_STEPS = 25_000;
 /** What an evaluation takes beside the nodes of the expression. */
@@ -74,10 +74,12 @@ export class Expressions {
       throw new UnreadablePolicy(place, `is ${text.length} characters long; ${limit}.`);
     }
     const parsed = orUnreadable(place, () => this.environment.parse(text));
+    await this.turns.step();
     const steps = orUnreadable(place, () => this.reader.stepsOf(text, parsed.ast)) + STEPS_OF_EVALUATION;
     if (steps > MAX_STEPS) {
       throw new UnreadablePolicy(place, `takes up to ${Math.ceil(steps)} steps; the maximum is ${MAX_STEPS}.`);
     }
+    await this.turns.step();
     const { valid, type, error } = parsed.check();
     if (!valid) throw new UnreadablePolicy(place, `is not valid: ${summaryOf(error)}.`);
     if (!types.includes(type ?? '')) throw new UnreadablePolicy(place, `must be ${described}, and is ${type}.`);
@@ -85,6 +87,7 @@ export class Expressions {
       this.addresses = addresses;
       return parsed(bindings);
     };
+    await this.turns.step();
     this.warmUp(evaluate, steps);
     return { place, steps, evaluate };
   }

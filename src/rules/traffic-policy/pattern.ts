@@ -25,7 +25,6 @@ type Instruction =
   | { readonly kind: 'start' | 'end'; readonly next: number }
   | { readonly kind: 'found' };
 
-type Accepts = (code: number) => boolean;
 /** For each character of ASCII, and then for all others together, 1 if it belongs to the set. */
 type CharacterSet = Uint8Array;
 const OTHERS = 128;
@@ -167,24 +166,27 @@ function isEmpty(node: Node): boolean {
   return (node.kind === 'sequence' || node.kind === 'choice') && node.parts.every(isEmpty);
 }
 
-const isDigit: Accepts = (code) => code >= 48 && code <= 57;
-const isWord: Accepts = (code) =>
-  isDigit(code) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122) || code === 95;
-const isSpace: Accepts = (code) => code === 32 || code === 9 || code === 10 || code === 12 || code === 13;
-const not =
-  (accepts: Accepts): Accepts =>
-  (code) =>
-    !accepts(code);
-const CLASSES: Readonly<Record<string, Accepts>> = {
-  d: isDigit,
-  w: isWord,
-  s: isSpace,
-  D: not(isDigit),
-  W: not(isWord),
-  S: not(isSpace),
+const range = (first: number, last = first): CharacterSet => new Uint8Array(OTHERS + 1).fill(1, first, last + 1);
+const anyOf = (sets: readonly CharacterSet[]): CharacterSet => {
+  const all = new Uint8Array(OTHERS + 1);
+  for (const set of sets) for (let code = 0; code <= OTHERS; code += 1) if (set[code] === 1) all[code] = 1;
+  return all;
 };
+const not = (set: CharacterSet): CharacterSet => set.map((isIn) => 1 - isIn);
+
+const DIGIT = range(48, 57);
+const WORD = anyOf([DIGIT, range(65, 90), range(97, 122), range(95)]);
+const SPACE = anyOf([range(9, 10), range(12, 13), range(32)]);
+const CLASSES: Readonly<Record<string, CharacterSet>> = {
+  d: DIGIT,
+  w: WORD,
+  s: SPACE,
+  D: not(DIGIT),
+  W: not(WORD),
+  S: not(SPACE),
+};
+const ALL_BUT_LINE_FEED = not(range(10));
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13 };
-const LINE_FEED = 10;
 
 /** Reads a pattern by descending into its groups. */
 class PatternReader {
@@ -244,12 +246,12 @@ class PatternReader {
     this.at += 1;
     if (sign === '^') return { kind: 'start' };
     if (sign === '$') return { kind: 'end' };
-    if (sign === '.') return character((code) => code !== LINE_FEED);
+    if (sign === '.') return character(ALL_BUT_LINE_FEED);
     if (sign === '(') return this.group();
     if (sign === '[') return character(this.set());
     if (sign === '\\') return character(this.escaped());
     if ('*+?'.includes(sign)) throw new PatternRefused(`repeats nothing with ${sign}`);
-    return character(this.folded(is(sign.charCodeAt(0))));
+    return character(this.folded(range(sign.charCodeAt(0))));
   }
 
   private group(): Node {
@@ -265,10 +267,10 @@ class PatternReader {
     return node;
   }
 
-  private escaped(): Accepts {
+  private escaped(): CharacterSet {
     const sign = this.peek();
     const known = CLASSES[sign];
-    if (known === undefined) return this.folded(is(this.escapedCode()));
+    if (known === undefined) return this.folded(range(this.escapedCode()));
     this.at += 1;
     return known;
   }
@@ -285,31 +287,31 @@ class PatternReader {
   }
 
   /** What follows `[`. As in RE2, a `]` that comes first stands for itself. */
-  private set(): Accepts {
+  private set(): CharacterSet {
     const isNegated = this.take('^');
-    const accepted: Accepts[] = [];
+    const accepted: CharacterSet[] = [];
     while (accepted.length === 0 || this.peek() !== ']') {
       if (this.at >= this.text.length) throw new PatternRefused('has [ without ]');
       if (this.text.startsWith('[:', this.at)) throw new PatternRefused('has a class [: :], which is not read here');
       accepted.push(this.setItem());
     }
     this.at += 1;
-    const any: Accepts = (code) => accepted.some((accepts) => accepts(code));
-    return isNegated ? not(any) : any;
+    const set = anyOf(accepted);
+    return isNegated ? not(set) : set;
   }
 
-  private setItem(): Accepts {
+  private setItem(): CharacterSet {
     const known = this.peek() === '\\' ? CLASSES[this.text[this.at + 1] ?? ''] : undefined;
     if (known !== undefined) {
       this.at += 2;
       return known;
     }
     const first = this.setCode();
-    if (this.peek() !== '-' || this.text[this.at + 1] === ']') return this.folded(is(first));
+    if (this.peek() !== '-' || this.text[this.at + 1] === ']') return this.folded(range(first));
     this.at += 1;
     const last = this.setCode();
     if (last < first) throw new PatternRefused('has a range in [ ] whose end comes before its start');
-    return this.folded((code) => code >= first && code <= last);
+    return this.folded(range(first, last));
   }
 
   private setCode(): number {
@@ -318,9 +320,8 @@ class PatternReader {
     return this.text.charCodeAt(this.at - 1);
   }
 
-  private folded(accepts: Accepts): Accepts {
-    if (!this.ignoresCase) return accepts;
-    return (code) => accepts(code) || accepts(withOtherCase(code));
+  private folded(set: CharacterSet): CharacterSet {
+    return this.ignoresCase ? set.map((isIn, code) => isIn | (set[withOtherCase(code)] ?? 0)) : set;
   }
 
   private peek(): string {
@@ -334,15 +335,7 @@ class PatternReader {
   }
 }
 
-const character = (accepts: Accepts): Node => ({
-  kind: 'character',
-  accepts: Uint8Array.from({ length: OTHERS + 1 }, (_, code) => (accepts(code) ? 1 : 0)),
-});
-
-const is =
-  (one: number): Accepts =>
-  (code) =>
-    code === one;
+const character = (accepts: CharacterSet): Node => ({ kind: 'character', accepts });
 
 const withOtherCase = (code: number): number =>
   code >= 65 && code <= 90 ? code + 32 : code >= 97 && code <= 122 ? code - 32 : code;

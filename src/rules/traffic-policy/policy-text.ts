@@ -5,8 +5,8 @@ import { UnreadablePolicy } from './unreadable-policy.js';
 
 /** The most bytes of the text of a policy. */
 export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
-/** Hostile YAML of this size takes 20 ms; other work waits as long, since js-yaml reads a text in one turn. */
-const MAX_YAML_BYTES = 32 * 1024;
+/** Hostile YAML of this size takes 10 ms; other work waits as long, since js-yaml reads a text in one turn. */
+const MAX_YAML_BYTES = 16 * 1024;
 const THE_POLICY = 'the policy';
 /** Deeper than any policy; js-yaml would recurse as deep as the text does. */
 const MAX_DEPTH = 32;

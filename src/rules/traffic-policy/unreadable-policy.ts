@@ -20,7 +20,8 @@ const MAX_WORD = 15;
  * short words, such as forward-internal, since no secret does.
  */
 export function quotedName(name: string): string {
+  if (name.length > MAX_NAME) return quoted(name);
   const words = name.split(/[-_.]|(?=[A-Z])/);
-  const isName = name.length <= MAX_NAME && words.every((word) => /^[A-Za-z]+$/.test(word) && word.length <= MAX_WORD);
+  const isName = words.every((word) => /^[A-Za-z]+$/.test(word) && word.length <= MAX_WORD);
   return isName ? `'${name}'` : quoted(name);
 }
