@@ -490,8 +490,40 @@ const OWN: readonly TrafficPolicyCase[] = [
     ['10.1.2.3', '172.16.0.1', '192.168.0.1'],
     ['127.0.0.1', '172.32.0.1', 'fd00::1'],
   ),
-  denies("inCidrRange(conn.client_ip, '127.0.0.1/33')", [], ['127.0.0.1']),
-  denies("inCidrRanges(conn.client_ip, ['no network', '127.0.0.2/31'])", ['127.0.0.3'], ['127.0.0.1']),
+  {
+    what: 'a network that is computed, and is none',
+    policy: yaml("inCidrRange(conn.client_ip, conn.client_ip + '/33')"),
+    sources: { '127.0.0.1': 'expression_failed at on_tcp_connect[0].expressions[0]', '::1': DENIED },
+  },
+  {
+    what: 'an address that is computed, and is none',
+    policy: yaml("('1' + conn.client_ip).isPrivateIp()"),
+    sources: {
+      '1.2.3.4': ALLOWED,
+      '0.0.0.1': DENIED,
+      '127.0.0.1': 'expression_failed at on_tcp_connect[0].expressions[0]',
+    },
+  },
+  {
+    what: 'a part that is no number',
+    policy: yaml("int(conn.client_ip.split(':')[0]) > 100"),
+    sources: { '::1': 'expression_failed at on_tcp_connect[0].expressions[0]', '200::1': DENIED, '10::1': ALLOWED },
+  },
+  {
+    what: 'a restriction that nobody knows whether it was to happen',
+    policy: `on_tcp_connect:
+  - actions: [{ type: restrict-ips, config: { enforce: false, allow: [127.0.0.0/8] } }]
+  - expressions: ["int(conn.client_ip.split('.')[3]) > 0"]
+    actions: [{ type: restrict-ips, config: { enforce: false, allow: [127.0.0.1] } }]
+  - expressions: ["actions.ngrok.restrict_ips.action == 'deny'"]
+    actions: [{ type: deny }]
+`,
+    sources: {
+      '127.0.0.1': ALLOWED,
+      '127.0.0.2': 'denied at on_tcp_connect[2].actions[0]',
+      '::1': 'expression_failed at on_tcp_connect[2].expressions[0]',
+    },
+  },
   denies("inCidrRange(conn.client_ip, '::ffff:127.0.0.0/112')", ['127.0.9.9'], ['127.1.0.1', '::1']),
   denies("inCidrRange(conn.client_ip, '127.0.0.' + string(2 * 2) + '/30')", ['127.0.0.5'], ['127.0.0.1']),
   denies("{'127.0.0.1': 'office', '127.0.0.2': 'home'}[conn.client_ip] == 'office'", ['127.0.0.1'], ['127.0.0.2']),
@@ -600,6 +632,17 @@ export const UNREADABLE_CASES: readonly UnreadableCase[] = [
     what: 'a key twice in YAML',
     policy: 'on_tcp_connect: []\non_tcp_connect: []\n',
     why: 'the policy is neither JSON nor YAML: duplicated mapping key (line 2, column 1).',
+  },
+  {
+    what: 'a field twice in JSON',
+    policy:
+      '{"on_tcp_connect": [{"actions": [{"type": "deny"}], "actions": [{"type": "log", "config": {"metadata": {}}}]}]}',
+    why: 'the policy has an object with two fields of one name; leave one of them.',
+  },
+  {
+    what: 'a field twice in JSON, in another spelling',
+    policy: String.raw`{"enabled": true, "\u0065nabled": false, "on_tcp_connect": []}`,
+    why: 'the policy has an object with two fields of one name; leave one of them.',
   },
   {
     what: 'another phase',
@@ -732,6 +775,15 @@ export const UNREADABLE_CASES: readonly UnreadableCase[] = [
     policy: restrict({ ip_policies: 'ipp_a' }),
     why: 'on_tcp_connect[0].actions[0].config.ip_policies must be a list.',
   },
+  expression(
+    "inCidrRange(conn.client_ip, '127.0.0.1/33')",
+    "has the network '127.0.0.1/33', which is none such as 192.0.2.0/24, 192.0.2.1/32 or 2001:db8::/32.",
+  ),
+  expression(
+    "inCidrRanges(conn.client_ip, ['10.0.0.0/8', '10.0.0.1'])",
+    "has the network '10.0.0.1', which is none such as 192.0.2.0/24, 192.0.2.1/32 or 2001:db8::/32.",
+  ),
+  expression('[[[[1]]]].size() > 0', 'has lists or maps in each other more than 3 deep.'),
   expression(
     "conn.client_ip.geo.location.country_code == 'US'",
     `uses the variable 'conn.client_ip.geo.location.country_code', which is not known here; ${known}.`,

@@ -1,15 +1,7 @@
 import { quoted } from '../../kernel/problem.js';
 import { networkAround } from '../ip-rules/network.js';
 import { type CelNode, VARIABLES } from './cel.js';
-import {
-  type Bound,
-  FUNCTIONS,
-  type KnownFunction,
-  METHODS,
-  ownName,
-  type Readings,
-  weightOf,
-} from './cel-functions.js';
+import { type Bound, FUNCTIONS, type KnownFunction, METHODS, type Readings, weightOf } from './cel-functions.js';
 import { compilePattern, PatternRefused } from './pattern.js';
 import { timeZone } from './time-fields.js';
 import { quotedName } from './unreadable-policy.js';
@@ -30,8 +22,8 @@ const MAX_DEPTH = 200;
 const MAX_NODES = 25_000;
 const MAX_STATES = 4_096;
 const MAX_ZONES = 8;
-const MIN_INT = -(2n ** 63n);
-const MAX_INT = 2n ** 63n - 1n;
+/** cel-js never forgets a type that it has seen, such as a list of lists of int. */
+const MAX_LEVELS = 3;
 /** What cel-js drops from a map, since JavaScript means something else by it. */
 const DROPPED_KEYS = ['__proto__', 'constructor', 'prototype'];
 const SCALAR: Bound = { size: 0 };
@@ -50,11 +42,11 @@ export class ExpressionReader {
   private nodes = 0;
   private states = 0;
   private text = '';
-  readonly readings: Readings = { networks: new Map(), patterns: new Map(), zones: new Map() };
+  private readonly zones = new Set<string>();
+  readonly readings: Readings = { networks: new Map(), patterns: new Map() };
 
   /**
-   * The most steps of an evaluation, and of showing its value as a text. Renames the calls of functions that this library
-   * has itself. Throws ExpressionRefused.
+   * The most steps of an evaluation, and of showing its value as a text. Throws ExpressionRefused.
    */
   stepsOf(text: string, root: CelNode): number {
     this.text = text;
@@ -63,6 +55,12 @@ export class ExpressionReader {
   }
 
   private visit(node: CelNode, scope: Scope, depth: number): Cost {
+    const cost = this.costOf(node, scope, depth);
+    if (levelsOf(cost.value) <= MAX_LEVELS) return cost;
+    throw new ExpressionRefused(`has lists or maps in each other more than ${MAX_LEVELS} deep`);
+  }
+
+  private costOf(node: CelNode, scope: Scope, depth: number): Cost {
     if (depth > MAX_DEPTH) {
       throw new ExpressionRefused(`is nested more than ${MAX_DEPTH} deep; write a list with in, or more expressions`);
     }
@@ -104,14 +102,14 @@ export class ExpressionReader {
 
   private literal(value: unknown): Cost {
     if (value instanceof Uint8Array) throw new ExpressionRefused('uses bytes, which are not known here');
-    if (typeof value === 'bigint' && (value < MIN_INT || value > MAX_INT)) {
+    if (typeof value === 'bigint' && BigInt.asIntN(64, value) !== value) {
       throw new ExpressionRefused('has an integer of more than 64 bits');
     }
     if (typeof value !== 'string') return { steps: 0.2, value: SCALAR, mayFail: false };
-    if (value.includes('/') && !this.readings.networks.has(value)) {
-      this.readings.networks.set(value, networkAround(value) ?? null);
-    }
-    const read = value.includes('/') ? 'network' : undefined;
+    const { networks } = this.readings;
+    const network = networks.get(value) ?? (value.includes('/') ? networkAround(value) : undefined);
+    if (network !== undefined) networks.set(value, network);
+    const read = network === undefined ? undefined : 'network';
     return { steps: 0.2, value: { size: value.length, read }, mayFail: false };
   }
 
@@ -147,7 +145,6 @@ export class ExpressionReader {
     }
     const known = FUNCTIONS[`${name}/${args.length}`];
     if (known === undefined) throw unknownFunction(name, args.length, FUNCTIONS);
-    if (known.isOwn === true) node.args[0] = ownName(name);
     return this.known(name, known, args, scope, depth);
   }
 
@@ -163,7 +160,6 @@ export class ExpressionReader {
     }
     const known = METHODS[`${name}/${args.length}`];
     if (known === undefined) throw unknownFunction(qualified(name, receiver, scope), args.length, METHODS);
-    if (known.isOwn === true) node.args[0] = ownName(name);
     return this.known(name, known, [receiver, ...args], scope, depth);
   }
 
@@ -198,15 +194,27 @@ export class ExpressionReader {
     }
     const factor = known.reads === undefined ? 1 : this.read(known.reads, name, args.at(-1));
     const called = sum(1.5 + factor * known.steps(...bounds), known.result(...bounds), costs);
-    return { ...called, mayFail: called.mayFail || known.mayFail === true };
+    return { ...called, mayFail: called.mayFail || known.mayFail?.(...bounds) === true };
   }
 
-  /** Reads a pattern or a time zone. What `steps` of the function must be multiplied by. */
-  private read(kind: 'pattern' | 'zone', name: string, node: CelNode | undefined): number {
+  /** Reads a pattern, a time zone or networks. What `steps` of the function must be multiplied by. */
+  private read(kind: 'pattern' | 'zone' | 'network', name: string, node: CelNode | undefined): number {
+    if (kind === 'network') return this.networks(node);
     if (node?.op !== 'value' || typeof node.args !== 'string') {
       throw new ExpressionRefused(`calls ${name} with a ${kind} that is computed; write it out`);
     }
     return kind === 'pattern' ? this.pattern(node.args) : this.zone(node.args);
+  }
+
+  /** A network that is written wrong would be one without addresses, so that a rule which denies it denies nobody. */
+  private networks(node: CelNode | undefined): number {
+    for (const { op, args } of node?.op === 'list' ? node.args : node === undefined ? [] : [node]) {
+      if (op !== 'value' || typeof args !== 'string' || this.readings.networks.has(args)) continue;
+      throw new ExpressionRefused(
+        `has the network ${quoted(args)}, which is none such as 192.0.2.0/24, 192.0.2.1/32 or 2001:db8::/32`,
+      );
+    }
+    return 1;
   }
 
   private pattern(text: string): number {
@@ -221,12 +229,10 @@ export class ExpressionReader {
   }
 
   private zone(name: string): number {
-    const { zones } = this.readings;
-    const zone = zones.get(name) ?? timeZone(name);
-    if (zone === undefined) {
+    if (timeZone(name) === undefined) {
       throw new ExpressionRefused(`has the time zone ${quoted(name)}, which is none such as Europe/Berlin`);
     }
-    if (zones.set(name, zone).size > MAX_ZONES) {
+    if (this.zones.add(name).size > MAX_ZONES) {
       throw new ExpressionRefused(`makes the policy name more than ${MAX_ZONES} time zones`);
     }
     return 1;
@@ -275,6 +281,8 @@ const sum = (own: number, value: Bound, costs: readonly Cost[]): Cost => ({
   value,
   mayFail: costs.some(({ mayFail }) => mayFail),
 });
+
+const levelsOf = ({ item }: Bound): number => (item === undefined ? 0 : 1 + levelsOf(item));
 
 /** The bound of a value that is one of several. */
 function anyOf(bounds: readonly Bound[]): Bound {

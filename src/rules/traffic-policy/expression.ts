@@ -1,10 +1,11 @@
 import { messageOf } from '../../kernel/error-message.js';
 import type { Address } from '../ip-rules/address.js';
 import { type Bindings, bindingsOf, celEnvironment, TIMESTAMP } from './cel.js';
-import { registerFunctions } from './cel-functions.js';
+import { type Running, registerFunctions, useOwnFunctions } from './cel-functions.js';
 import { ExpressionReader, ExpressionRefused } from './expression-steps.js';
+import { timeText } from './time-fields.js';
 import type { Turns } from './turns.js';
-import { UnreadablePolicy } from './unreadable-policy.js';
+import { shortened, UnreadablePolicy } from './unreadable-policy.js';
 
 /** The most characters of an expression, which is read in one turn. */
 const MAX_EXPRESSION_LENGTH = 16_384;
@@ -45,26 +46,30 @@ const SAMPLE: Scene = {
   addresses: new Map(),
 };
 
+/** Of the expression that is being evaluated. */
+const running: Running = { readings: { networks: new Map(), patterns: new Map() }, addresses: new Map() };
+/** Of the expressions of all policies, since an environment takes 50 KiB. */
+const environment = celEnvironment();
+registerFunctions(environment, running);
+/** Parses first. cel-js never forgets a name that it has looked for, so after a refusal another one takes its place. */
+let firstParser = celEnvironment();
+
 /** The expressions of one policy, which share what they have read. */
 export class Expressions {
-  private readonly environment = celEnvironment();
   private readonly reader = new ExpressionReader();
   private warmUpSteps = 0;
-  /** Of the scene that is being evaluated. */
-  private addresses: Scene['addresses'] = new Map();
 
-  constructor(readonly turns: Turns) {
-    registerFunctions(this.environment, this.reader.readings, (text) => this.addresses.get(text));
-  }
+  constructor(readonly turns: Turns) {}
 
   /** An expression that is true or false. Throws UnreadablePolicy. */
   condition(text: string, place: string): Promise<Expression> {
     return this.compile(text, place, ['bool'], 'true or false');
   }
 
-  /** An expression whose value a text can show. Throws UnreadablePolicy. */
-  shown(text: string, place: string): Promise<Expression> {
-    return this.compile(text, place, SHOWN, 'a text, a number, true or false, or a time');
+  /** An expression whose value is given as a text. Throws UnreadablePolicy. */
+  async shown(text: string, place: string): Promise<Expression> {
+    const { evaluate, ...read } = await this.compile(text, place, SHOWN, 'a text, a number, true or false, or a time');
+    return { ...read, evaluate: (scene) => shownText(evaluate(scene)) };
   }
 
   private async compile(text: string, place: string, types: readonly string[], described: string): Promise<Expression> {
@@ -73,18 +78,22 @@ export class Expressions {
       const limit = `the maximum is ${MAX_EXPRESSION_LENGTH}; use restrict-ips for long lists`;
       throw new UnreadablePolicy(place, `is ${text.length} characters long; ${limit}.`);
     }
-    const parsed = orUnreadable(place, () => this.environment.parse(text));
-    await this.turns.step();
-    const steps = orUnreadable(place, () => this.reader.stepsOf(text, parsed.ast)) + STEPS_OF_EVALUATION;
+    const steps =
+      orUnreadable(place, () => this.reader.stepsOf(text, firstParser.parse(text).ast)) + STEPS_OF_EVALUATION;
     if (steps > MAX_STEPS) {
       throw new UnreadablePolicy(place, `takes up to ${Math.ceil(steps)} steps; the maximum is ${MAX_STEPS}.`);
     }
     await this.turns.step();
+    const parsed = environment.parse(text);
+    useOwnFunctions(parsed.ast);
+    await this.turns.step();
     const { valid, type, error } = parsed.check();
     if (!valid) throw new UnreadablePolicy(place, `is not valid: ${summaryOf(error)}.`);
     if (!types.includes(type ?? '')) throw new UnreadablePolicy(place, `must be ${described}, and is ${type}.`);
+    const { readings } = this.reader;
     const evaluate = ({ bindings, addresses }: Scene): unknown => {
-      this.addresses = addresses;
+      running.readings = readings;
+      running.addresses = addresses;
       return parsed(bindings);
     };
     await this.turns.step();
@@ -104,10 +113,14 @@ export class Expressions {
   }
 }
 
+/** Throws for a time that is out of range. */
+const shownText = (value: unknown): string => (value instanceof Date ? timeText(value) : String(value));
+
 function orUnreadable<Result>(place: string, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
+    firstParser = celEnvironment();
     if (error instanceof ExpressionRefused) throw new UnreadablePolicy(place, `${error.message}.`);
     throw new UnreadablePolicy(place, `is not an expression: ${summaryOf(error)}.`);
   }
@@ -116,6 +129,6 @@ function orUnreadable<Result>(place: string, read: () => Result): Result {
 /** The message of an error of cel-js, without the line that it quotes and with the public names of functions. */
 export function summaryOf(error: unknown): string {
   if (error instanceof RangeError && error.message.includes('call stack')) return 'it is nested too deep';
-  const [summary = ''] = messageOf(error).split('\n');
-  return summary.replace(/_\(/g, '(');
+  const [summary = ''] = messageOf(error).split('\n', 1);
+  return shortened(summary.replace(/_\(/g, '('));
 }

@@ -144,6 +144,29 @@ describe('a hostile policy', () => {
       /config.metadata is nested more than 8 deep/,
     ],
     [
+      'types without end, which cel-js would keep for good',
+      rulesOf(['[[[[1]]]].size() == 1']),
+      /has lists or maps in each other more than 3 deep/,
+    ],
+    [
+      'more IP policies than a decision can look at',
+      JSON.stringify({
+        on_tcp_connect: [
+          {
+            actions: [
+              { type: 'restrict-ips', config: { ip_policies: Array.from({ length: 401 }, (_, n) => `ipp_${n}`) } },
+            ],
+          },
+        ],
+      }),
+      /^the policy names 401 IP policies; the maximum is 400\.$/,
+    ],
+    [
+      'a long tag of YAML',
+      `a: !${'%41'.repeat(5_000)} b`,
+      /^the policy is neither JSON nor YAML: unknown scalar tag .{150,250}\.$/,
+    ],
+    [
       'many nodes',
       rulesOf(Array.from({ length: 150 }, () => `1${' + 1'.repeat(100)} > 0`)),
       /makes the policy larger than 25000 nodes; use restrict-ips/,

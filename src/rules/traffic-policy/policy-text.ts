@@ -1,7 +1,8 @@
 import { load, YAMLException } from 'js-yaml';
 import { messageOf } from '../../kernel/error-message.js';
 import { isJsonObject } from '../../kernel/json-object.js';
-import { UnreadablePolicy } from './unreadable-policy.js';
+import type { Turns } from './turns.js';
+import { shortened, UnreadablePolicy } from './unreadable-policy.js';
 
 /** The most bytes of the text of a policy. */
 export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
@@ -16,25 +17,49 @@ const MAX_DEPTH = 32;
  * than 0.6 µs a byte, where `yaml` took minutes for nested keys. Aliases are refused, since a few of them can stand for a
  * document without end.
  */
-export function readPolicyText(text: string): Readonly<Record<string, unknown>> {
+export async function readPolicyText(text: string, turns: Turns): Promise<Readonly<Record<string, unknown>>> {
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_TRAFFIC_POLICY_BYTES) {
     throw new UnreadablePolicy(THE_POLICY, `is ${bytes} bytes long; the maximum is ${MAX_TRAFFIC_POLICY_BYTES}.`);
   }
   if (text.trim() === '') throw new UnreadablePolicy(THE_POLICY, 'is empty; send {} for a policy without rules.');
-  const document = documentOf(text, bytes);
+  const document = await readDocument(text, bytes, turns);
   if (isJsonObject(document)) return document;
   throw new UnreadablePolicy(THE_POLICY, 'must be an object, such as {"on_tcp_connect": []}.');
 }
 
-function documentOf(text: string, bytes: number): unknown {
+async function readDocument(text: string, bytes: number, turns: Turns): Promise<unknown> {
+  let document: unknown;
   try {
-    return JSON.parse(text);
+    document = JSON.parse(text);
   } catch (error) {
     if (bytes <= MAX_YAML_BYTES) return yamlOf(text);
     const limit = `YAML may have at most ${MAX_YAML_BYTES}; send it as JSON`;
     throw new UnreadablePolicy(THE_POLICY, `is ${bytes} bytes long, and not JSON (${jsonReason(error)}); ${limit}.`);
   }
+  await turns.step();
+  // JSON.parse keeps the last of two fields with one name; who wrote the policy may mean the first one.
+  if (namesIn(text) === fieldsIn(document)) return document;
+  throw new UnreadablePolicy(THE_POLICY, 'has an object with two fields of one name; leave one of them.');
+}
+
+/** How many names of fields a text of JSON has. */
+function namesIn(text: string): number {
+  let count = 0;
+  for (const [, colon] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?/g)) if (colon !== undefined) count += 1;
+  return count;
+}
+
+function fieldsIn(document: unknown): number {
+  let count = 0;
+  const waiting = [document];
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (typeof value !== 'object' || value === null) continue;
+    const parts: readonly unknown[] = Object.values(value);
+    if (!Array.isArray(value)) count += parts.length;
+    for (const part of parts) waiting.push(part);
+  }
+  return count;
 }
 
 function yamlOf(text: string): unknown {
@@ -45,15 +70,13 @@ function yamlOf(text: string): unknown {
   }
 }
 
-const MAX_REASON = 200;
-/** What V8 quotes of the text is left out. */
-const jsonReason = (error: unknown): string =>
-  messageOf(error)
-    .replace(/, (?:\.\.\.)?".*/s, '')
-    .slice(0, MAX_REASON);
+/** Without what V8 quotes of the text. */
+const jsonReason = (error: unknown): string => shortened(messageOf(error).replace(/, (?:\.\.\.)?".*/s, ''));
 
 function yamlReason(error: unknown): string {
-  if (!(error instanceof YAMLException)) return messageOf(error);
+  if (!(error instanceof YAMLException)) return shortened(messageOf(error));
   const { reason, mark } = error;
-  return mark === undefined ? reason : `${reason} (line ${mark.line + 1}, column ${mark.column + 1})`;
+  return mark === undefined
+    ? shortened(reason)
+    : `${shortened(reason)} (line ${mark.line + 1}, column ${mark.column + 1})`;
 }

@@ -2,7 +2,7 @@ import { type Address, addressText } from '../ip-rules/address.js';
 import type { CompiledPolicy } from '../ip-rules/ip-policy.js';
 import { decideSource, type IpDecision } from '../ip-rules/ip-restriction.js';
 import { type ActionType, MAX_LOG_BYTES, type PolicyAction, type RestrictIps } from './actions.js';
-import { bindingsOf, restrictIpsBinding } from './cel.js';
+import { bindingsOf, type RestrictIpsResult, restrictIpsBinding } from './cel.js';
 import { type Expression, MAX_STEPS, type Scene, summaryOf } from './expression.js';
 import type { Template } from './template.js';
 import { timeText } from './time-fields.js';
@@ -86,7 +86,8 @@ type End = Found & { readonly reason: TrafficReason };
 
 class Run {
   private steps = 0;
-  private logBytes = 0;
+  /** Of the list of logs as JSON. */
+  private logBytes = 1;
   private logsLeftOut = 0;
   private readonly logs: PolicyLog[] = [];
   private readonly notes: string[] = [];
@@ -126,6 +127,7 @@ class Run {
       if (value !== true) failed ??= expression;
     }
     if (failed === undefined) return undefined;
+    if (rule.actions.some(({ action }) => action.type === 'restrict-ips')) this.tell({ error: {} });
     return rule.actions.some(({ action }) => mayEnd(action))
       ? { reason: 'expression_failed', place: failed.place }
       : 'passes';
@@ -174,14 +176,20 @@ class Run {
         message: isUnknown ? `The IP policy ${unknown?.slice(0, 40)} does not exist.` : '',
       },
     };
-    this.scene = { ...this.scene, bindings: { ...this.scene.bindings, ...restrictIpsBinding(result) } };
+    this.tell(result);
     return policyId === undefined || policyId === OWN_RULES ? decision : { ...decision, policyId };
+  }
+
+  /** What later expressions see of the last restriction: nothing, if nobody knows whether it was to happen. */
+  private tell(result: RestrictIpsResult): void {
+    this.scene = { ...this.scene, bindings: { ...this.scene.bindings, ...restrictIpsBinding(result) } };
   }
 
   private log(metadata: Template, place: string): void {
     const isFull = this.logBytes > MAX_LOG_BYTES;
     const log = isFull ? undefined : { place, metadata: metadata.fill((expression) => this.valueOf(expression)) };
-    if (log !== undefined) this.logBytes += Buffer.byteLength(JSON.stringify(log));
+    // With the comma or the bracket after it.
+    if (log !== undefined) this.logBytes += Buffer.byteLength(JSON.stringify(log)) + 1;
     if (log === undefined || this.logBytes > MAX_LOG_BYTES) this.logsLeftOut += 1;
     else this.logs.push(log);
   }

@@ -1,6 +1,5 @@
 import { isJsonObject } from '../../kernel/json-object.js';
 import type { Expression, Expressions } from './expression.js';
-import { timeText } from './time-fields.js';
 import { oneByOne } from './turns.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
@@ -12,6 +11,8 @@ export interface Template {
   readonly fill: (evaluate: (expression: Expression) => unknown) => unknown;
 }
 
+/** The most characters of a name in a place. */
+const MAX_NAME = 48;
 /** How deep metadata may be nested. */
 export const MAX_DEPTH = 8;
 
@@ -33,7 +34,7 @@ export async function readTemplate(
   if (!isJsonObject(value)) return { steps: 1, fill: () => value };
   const fields = await oneByOne(
     Object.entries(value),
-    async ([name, item]) => [name, await read(item, `.${name}`)] as const,
+    async ([name, item]) => [plainText(name), await read(item, `.${plainText(name.slice(0, MAX_NAME))}`)] as const,
   );
   return {
     steps: stepsOf(fields.map(([, field]) => field)),
@@ -51,12 +52,12 @@ async function textTemplate(text: string, place: string, expressions: Expression
       : { steps: 1 + part.text.length / 32, text: part.text },
   );
   const fill: Template['fill'] = (evaluate) =>
-    parts.map((part) => ('text' in part ? part.text : shown(evaluate(part)))).join('');
+    plainText(parts.map((part) => ('text' in part ? part.text : (evaluate(part) ?? ''))).join(''));
   return { steps: stepsOf(parts), fill };
 }
 
-const shown = (value: unknown): string =>
-  value === undefined ? '' : value instanceof Date ? timeText(value) : String(value);
+/** A text that every database and every log can hold. */
+export const plainText = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
 
 interface Part {
   readonly text: string;

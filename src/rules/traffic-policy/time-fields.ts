@@ -20,8 +20,18 @@ const startOfYear = (date: Date): number => {
   return start.getTime();
 };
 
+/** All time zones that were named, for all policies: a few hundred exist, and one takes 50 KiB. */
+const ZONES = new Map<string, Intl.DateTimeFormat>();
+
 /** Undefined for a text that names no time zone. */
 export function timeZone(name: string): Intl.DateTimeFormat | undefined {
+  const key = name.toLowerCase();
+  const zone = ZONES.get(key) ?? newTimeZone(name);
+  if (zone !== undefined) ZONES.set(key, zone);
+  return zone;
+}
+
+function newTimeZone(name: string): Intl.DateTimeFormat | undefined {
   const fields = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
   const clock = { hour: 'numeric', minute: 'numeric', second: 'numeric', hourCycle: 'h23' } as const;
   try {

@@ -166,7 +166,7 @@ describe('a decision', () => {
   - actions: [{ type: log, config: { metadata: { a: "\${[1][conn.client_port] == 1}" } } }]
 `;
     expect((await decide({ what: '', policy, sources: {} }, '127.0.0.1')).notes).toEqual([
-      'on_tcp_connect[0].expressions[0] failed: int() type error: cannot convert to int.',
+      'on_tcp_connect[0].expressions[0] failed: int() takes a text such as 42.',
       'on_tcp_connect[1].actions[0] would end the connection (no_rule_allows), but is not enforced.',
       `on_tcp_connect[2].actions[0].config.metadata.a \${ } failed: No such key: index out of bounds, index 49152 >= size 1.`,
     ]);
@@ -177,12 +177,51 @@ describe('a decision', () => {
     const policy = JSON.stringify({ on_tcp_connect: Array(30).fill({ actions: [log] }) });
     const { logs, logsLeftOut, notes } = await decide({ what: '', policy, sources: {} }, '127.0.0.1');
     expect(logs.length).toBe(3);
-    expect(JSON.stringify(logs).length).toBeLessThan(4_200);
+    expect(JSON.stringify(logs).length).toBeLessThanOrEqual(4_096);
     expect(logsLeftOut).toBe(27);
     const restrict = { type: 'restrict-ips', config: { enforce: false } };
     const many = JSON.stringify({ on_tcp_connect: Array(30).fill({ actions: [restrict] }) });
     expect((await decide({ what: '', policy: many, sources: {} }, '127.0.0.1')).notes.length).toBe(20);
     expect(notes.length).toBeLessThanOrEqual(20);
+  });
+
+  it('has at most 4096 bytes of small logs, and fills them to the last byte that fits', async () => {
+    const policy = JSON.stringify({
+      on_tcp_connect: Array(200).fill({ actions: [{ type: 'log', config: { metadata: {} } }] }),
+    });
+    const { logs, logsLeftOut } = await decide({ what: '', policy, sources: {} }, '127.0.0.1');
+    const bytes = JSON.stringify(logs).length;
+    expect(bytes).toBeLessThanOrEqual(4_096);
+    expect(bytes + JSON.stringify(logs.at(-1)).length + 1).toBeGreaterThan(4_096);
+    expect(logs.length + logsLeftOut).toBe(200);
+  });
+
+  it('says only what every database and every log can hold', async () => {
+    const metadata = { 'a\0': `\0 \${'\\x00'} \${'\u{1f600}'.split('')[0]}`, b: ['\ud83d'] };
+    const policy = JSON.stringify({
+      on_tcp_connect: [
+        { name: `\0${'n'.repeat(300)}`, actions: [{ type: 'log', config: { metadata } }, { type: 'deny' }] },
+      ],
+    });
+    const { logs, ruleName } = await decide({ what: '', policy, sources: {} }, '127.0.0.1');
+    expect(logs[0]?.metadata).toEqual({ 'a\ufffd': '\ufffd \ufffd \ufffd', b: ['\ufffd'] });
+    expect(ruleName).toBe(`\ufffd${'n'.repeat(254)}`);
+  });
+
+  it('notes a time that is out of range, and what takes 60,000 characters in few', async () => {
+    const log = (text: string) => ({
+      actions: [{ type: 'log', config: { metadata: { [`k${'k'.repeat(1_000)}`]: text } } }],
+    });
+    const policy = JSON.stringify({
+      on_tcp_connect: [
+        log(`\${conn.ts.start + duration('99999999999h')}`),
+        log(`\${{'a': 1}['${'b'.repeat(2_000)}']}`),
+      ],
+    });
+    const { logs, notes } = await decide({ what: '', policy, sources: {} }, '127.0.0.1');
+    expect(logs.map(({ metadata }) => Object.values(metadata as object))).toEqual([[''], ['']]);
+    expect(notes[0]).toMatch(/^on_tcp_connect\[0\].* failed: Invalid time value\.$/);
+    expect(notes[1]?.length).toBeLessThan(400);
   });
 
   it('knows the IP policies that a policy names', async () => {

@@ -1,6 +1,7 @@
 import { fieldsOf, type PolicyAction, readAction, textsOf } from './actions.js';
 import { type Expression, Expressions } from './expression.js';
 import { readPolicyText } from './policy-text.js';
+import { plainText } from './template.js';
 import { oneByOne, Turns } from './turns.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
@@ -18,11 +19,15 @@ export interface TrafficPolicy {
 export interface PolicyRule {
   /** Such as `on_tcp_connect[2]`. */
   readonly place: string;
+  /** Its first 255 characters. */
   readonly name: string | undefined;
   readonly expressions: readonly Expression[];
   readonly actions: readonly { readonly action: PolicyAction; readonly place: string }[];
 }
 
+/** The steps of a decision do not suffice for more. */
+const MAX_IP_POLICIES = 400;
+const MAX_RULE_NAME = 255;
 /** The names of the rules; `inbound` is the older one. */
 const OWN_PHASES = ['on_tcp_connect', 'inbound'];
 /** Phases that a TCP connection does not go through. */
@@ -36,7 +41,11 @@ const OTHER_PHASES = ['on_http_request', 'on_http_response', 'outbound'];
 export async function readTrafficPolicy(text: string, account = ''): Promise<TrafficPolicy> {
   const turns = new Turns(account);
   await turns.step();
-  const document = fieldsOf(readPolicyText(text), 'the policy', [...OWN_PHASES, ...OTHER_PHASES, 'enabled']);
+  const document = fieldsOf(await readPolicyText(text, turns), 'the policy', [
+    ...OWN_PHASES,
+    ...OTHER_PHASES,
+    'enabled',
+  ]);
   for (const phase of OTHER_PHASES) refuseRules(document[phase], phase);
   const { enabled = true } = document;
   if (typeof enabled !== 'boolean') throw new UnreadablePolicy('enabled', 'must be true or false.');
@@ -48,7 +57,14 @@ export async function readTrafficPolicy(text: string, account = ''): Promise<Tra
   const ids = rules.flatMap(({ actions }) =>
     actions.flatMap(({ action }) => (action.type === 'restrict-ips' ? action.ipPolicyIds : [])),
   );
-  return { enabled, rules, ipPolicyIds: [...new Set(ids)] };
+  const ipPolicyIds = [...new Set(ids)];
+  if (ipPolicyIds.length > MAX_IP_POLICIES) {
+    throw new UnreadablePolicy(
+      'the policy',
+      `names ${ipPolicyIds.length} IP policies; the maximum is ${MAX_IP_POLICIES}.`,
+    );
+  }
+  return { enabled, rules, ipPolicyIds };
 }
 
 function refuseRules(rules: unknown, phase: string): void {
@@ -70,7 +86,7 @@ async function readRule(value: unknown, place: string, expressions: Expressions)
   }
   return {
     place,
-    name: name ?? undefined,
+    name: name == null ? undefined : plainText(name.slice(0, MAX_RULE_NAME)),
     expressions: await oneByOne(textsOf(rest.expressions, `${place}.expressions`), (text, n) =>
       expressions.condition(text, `${place}.expressions[${n}]`),
     ),

@@ -12,6 +12,11 @@ export class UnreadablePolicy extends Error {
   }
 }
 
+const MAX_MESSAGE = 200;
+/** What another library says, which may quote all of a policy. */
+export const shortened = (message: string): string =>
+  message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message;
+
 const MAX_NAME = 48;
 const MAX_WORD = 15;
 
