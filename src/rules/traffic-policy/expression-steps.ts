@@ -21,6 +21,7 @@ const MAX_DEPTH = 200;
 /** The most nodes, states of patterns and time zones of all expressions of a policy, which bound its memory. */
 const MAX_NODES = 25_000;
 const MAX_STATES = 4_096;
+const [BYTES_OF_NODE, BYTES_OF_STATE] = [320, 256];
 const MAX_ZONES = 8;
 /** cel-js never forgets a type that it has seen, such as a list of lists of int. */
 const MAX_LEVELS = 3;
@@ -42,6 +43,10 @@ export class ExpressionReader {
   private nodes = 0;
   private states = 0;
   private text = '';
+  /** What all expressions that were read take in memory, about. */
+  get memoryBytes(): number {
+    return this.nodes * BYTES_OF_NODE + this.states * BYTES_OF_STATE;
+  }
   private readonly zones = new Set<string>();
   readonly readings: Readings = { networks: new Map(), patterns: new Map() };
 

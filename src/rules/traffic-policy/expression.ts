@@ -61,6 +61,10 @@ export class Expressions {
 
   constructor(readonly turns: Turns) {}
 
+  get memoryBytes(): number {
+    return this.reader.memoryBytes;
+  }
+
   /** An expression that is true or false. Throws UnreadablePolicy. */
   condition(text: string, place: string): Promise<Expression> {
     return this.compile(text, place, ['bool'], 'true or false');

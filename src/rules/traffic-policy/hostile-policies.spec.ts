@@ -197,6 +197,25 @@ describe('a hostile policy', () => {
     expect(await refusalOf(policy)).toMatch(why);
   });
 
+  it('lets others work while it is read', async () => {
+    const text = rulesOf(Array.from({ length: 1_000 }, (_, n) => `conn.client_port == ${n}`));
+    let [isRead, turns] = [false, 0];
+    const others = (): void => {
+      turns += 1;
+      if (!isRead) setImmediate(others);
+    };
+    setImmediate(others);
+    await readTrafficPolicy(text).finally(() => {
+      isRead = true;
+    });
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it('tells a cache that it takes more memory than its text', async () => {
+    const { memoryBytes } = await readTrafficPolicy(rulesOf([`size(${numbers(3_000)}) > 1`]));
+    expect(memoryBytes).toBeGreaterThan(1_000_000);
+  });
+
   it('that takes too many steps in all is closed, where the steps end', async () => {
     const expression = `inCidrRange(conn.client_ip, '10.0.0.0/8') || ${numbers(30)}.exists(x, ${numbers(30)}.exists(y, x < -1 && y < -1))`;
     const decideRules = async (count: number) =>

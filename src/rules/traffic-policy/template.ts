@@ -9,6 +9,8 @@ export interface Template {
   readonly steps: number;
   /** `evaluate` gives the value of an expression; undefined stands for no text. */
   readonly fill: (evaluate: (expression: Expression) => unknown) => unknown;
+  /** It has no expression. */
+  readonly isFixed: boolean;
 }
 
 /** The most characters of a name in a place. */
@@ -29,31 +31,36 @@ export async function readTemplate(
     readTemplate(item, `${place}${at}`, expressions, depth + 1);
   if (Array.isArray(value)) {
     const items = await oneByOne(value, (item, n) => read(item, `[${n}]`));
-    return { steps: stepsOf(items), fill: (evaluate) => items.map(({ fill }) => fill(evaluate)) };
+    return templateOf(items, (evaluate) => items.map(({ fill }) => fill(evaluate)));
   }
-  if (!isJsonObject(value)) return { steps: 1, fill: () => value };
+  if (!isJsonObject(value)) return { steps: 1, fill: () => value, isFixed: true };
   const fields = await oneByOne(
     Object.entries(value),
     async ([name, item]) => [plainText(name), await read(item, `.${plainText(name.slice(0, MAX_NAME))}`)] as const,
   );
-  return {
-    steps: stepsOf(fields.map(([, field]) => field)),
-    fill: (evaluate) => Object.fromEntries(fields.map(([name, { fill }]) => [name, fill(evaluate)])),
-  };
+  return templateOf(
+    fields.map(([, field]) => field),
+    (evaluate) => Object.fromEntries(fields.map(([name, { fill }]) => [name, fill(evaluate)])),
+  );
 }
 
-const stepsOf = (parts: readonly { readonly steps: number }[]): number =>
-  parts.reduce((sum, { steps }) => sum + steps, 1 + parts.length);
+/** Keeps the value alone of what has no expression: a function for each number takes 100 times its text. */
+function templateOf(parts: readonly Pick<Template, 'steps' | 'isFixed'>[], fill: Template['fill']): Template {
+  const steps = parts.reduce((sum, part) => sum + part.steps, 1 + parts.length);
+  if (parts.some(({ isFixed }) => !isFixed)) return { steps, fill, isFixed: false };
+  const value = fill(() => undefined);
+  return { steps, fill: () => value, isFixed: true };
+}
 
 async function textTemplate(text: string, place: string, expressions: Expressions): Promise<Template> {
   const parts = await oneByOne(partsOf(text, place), async (part) =>
     part.isExpression
-      ? await expressions.shown(part.text, `${place} \${ }`)
-      : { steps: 1 + part.text.length / 32, text: part.text },
+      ? { ...(await expressions.shown(part.text, `${place} \${ }`)), isFixed: false }
+      : { steps: 1 + part.text.length / 32, text: part.text, isFixed: true },
   );
-  const fill: Template['fill'] = (evaluate) =>
-    plainText(parts.map((part) => ('text' in part ? part.text : (evaluate(part) ?? ''))).join(''));
-  return { steps: stepsOf(parts), fill };
+  return templateOf(parts, (evaluate) =>
+    plainText(parts.map((part) => ('text' in part ? part.text : (evaluate(part) ?? ''))).join('')),
+  );
 }
 
 /** A text that every database and every log can hold. */

@@ -13,6 +13,8 @@ export interface TrafficPolicy {
   readonly rules: readonly PolicyRule[];
   /** The ids of all IP policies that its actions name, each once. */
   readonly ipPolicyIds: readonly string[];
+  /** About what it takes at most, for a cache of policies: some have a hundred times their text. */
+  readonly memoryBytes: number;
 }
 
 /** A rule: if all expressions are true, its actions happen in their order. */
@@ -28,6 +30,7 @@ export interface PolicyRule {
 /** The steps of a decision do not suffice for more. */
 const MAX_IP_POLICIES = 400;
 const MAX_RULE_NAME = 255;
+const BYTES_OF_CHARACTER = 32;
 /** The names of the rules; `inbound` is the older one. */
 const OWN_PHASES = ['on_tcp_connect', 'inbound'];
 /** Phases that a TCP connection does not go through. */
@@ -53,7 +56,8 @@ export async function readTrafficPolicy(text: string, account = ''): Promise<Tra
   if (phases.length > 1)
     throw new UnreadablePolicy('inbound', 'is the older name of on_tcp_connect; send one of them.');
   const [phase] = phases;
-  const rules = phase === undefined ? [] : await readRules(document[phase], phase, new Expressions(turns));
+  const expressions = new Expressions(turns);
+  const rules = phase === undefined ? [] : await readRules(document[phase], phase, expressions);
   const ids = rules.flatMap(({ actions }) =>
     actions.flatMap(({ action }) => (action.type === 'restrict-ips' ? action.ipPolicyIds : [])),
   );
@@ -64,7 +68,7 @@ export async function readTrafficPolicy(text: string, account = ''): Promise<Tra
       `names ${ipPolicyIds.length} IP policies; the maximum is ${MAX_IP_POLICIES}.`,
     );
   }
-  return { enabled, rules, ipPolicyIds };
+  return { enabled, rules, ipPolicyIds, memoryBytes: text.length * BYTES_OF_CHARACTER + expressions.memoryBytes };
 }
 
 function refuseRules(rules: unknown, phase: string): void {
