@@ -117,6 +117,7 @@ describe('a hostile policy', () => {
       `# ${'a'.repeat(16_384)}\non_tcp_connect: []`,
       /is 16405 bytes long, and not JSON \(Unexpected token '#'\); YAML may have at most 16384; send it as JSON/,
     ],
+    ['documents of YAML', '---\n'.repeat(4_000), /^the policy has more than one document of YAML; send one\.$/],
     [
       'aliases of YAML',
       `a: &a [1, 1]\n${Array.from({ length: 30 }, (_, n) => `b${n}: [*a, *a]`).join('\n')}`,
