@@ -43,16 +43,15 @@ export class ExpressionReader {
   private nodes = 0;
   private states = 0;
   private text = '';
+  private readonly zones = new Set<string>();
+  readonly readings: Readings = { networks: new Map(), patterns: new Map() };
+
   /** What all expressions that were read take in memory, about. */
   get memoryBytes(): number {
     return this.nodes * BYTES_OF_NODE + this.states * BYTES_OF_STATE;
   }
-  private readonly zones = new Set<string>();
-  readonly readings: Readings = { networks: new Map(), patterns: new Map() };
 
-  /**
-   * The most steps of an evaluation, and of showing its value as a text. Throws ExpressionRefused.
-   */
+  /** The most steps of an evaluation, and of showing its value as a text. Throws ExpressionRefused. */
   stepsOf(text: string, root: CelNode): number {
     this.text = text;
     const { steps, value, mayFail } = this.visit(root, new Map(), 1);

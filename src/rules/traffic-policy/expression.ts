@@ -105,7 +105,7 @@ export class Expressions {
     return { place, steps, evaluate };
   }
 
-  /** The first evaluation takes several times longer than the next ones, so no connection has to be the first. */
+  /** The first evaluation takes twice as long as the next ones, so no connection has to be the first. */
   private warmUp(evaluate: Expression['evaluate'], steps: number): void {
     this.warmUpSteps += steps;
     if (this.warmUpSteps > MAX_STEPS) return;

@@ -23,8 +23,9 @@ const startOfYear = (date: Date): number => {
 /** All time zones that were named, for all policies: a few hundred exist, and one takes 50 KiB. */
 const ZONES = new Map<string, Intl.DateTimeFormat>();
 
-/** Undefined for a text that names no time zone. */
+/** Undefined for a text that names no time zone; newer versions of Node take thousands of offsets such as +01:23 too. */
 export function timeZone(name: string): Intl.DateTimeFormat | undefined {
+  if (!/^[A-Za-z]/.test(name)) return undefined;
   const key = name.toLowerCase();
   const zone = ZONES.get(key) ?? newTimeZone(name);
   if (zone !== undefined) ZONES.set(key, zone);
