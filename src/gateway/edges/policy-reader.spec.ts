@@ -1,0 +1,55 @@
+import { expect, it } from '@jest/globals';
+import { parseTrafficPolicy } from '../../rules/traffic-policy/traffic-policy.js';
+import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
+import { PolicyReader } from './policy-reader.js';
+
+/** A reader that notes the texts which it reads. */
+function noting(maxCharacters?: number) {
+  const read: string[] = [];
+  const reader = new PolicyReader(async (text) => {
+    read.push(text);
+    return parseTrafficPolicy(text);
+  }, maxCharacters);
+  return { reader, read };
+}
+
+it('a text is read once, also if it is wanted again before it is read', async () => {
+  const { reader, read } = noting();
+  expect(reader.known('{}')).toBeUndefined();
+  const [one, two] = await Promise.all([reader.read('{}', 'ac_1'), reader.read('{}', 'ac_2')]);
+  expect(two).toBe(one);
+  expect(reader.known('{}')).toBe(one);
+  expect(await reader.read('{}', 'ac_1')).toBe(one);
+  expect(read).toEqual(['{}']);
+});
+
+it('what cannot be read is known as well', async () => {
+  const { reader, read } = noting();
+  const reading = await reader.read('deny', 'ac_1');
+  expect(reading).toBeInstanceOf(UnreadablePolicy);
+  expect(await reader.read('deny', 'ac_1')).toBe(reading);
+  expect(read).toEqual(['deny']);
+});
+
+it('a policy that makes the library fail cannot be read', async () => {
+  const reader = new PolicyReader(() => Promise.reject(new RangeError('Maximum call stack size exceeded')));
+  const reading = await reader.read('{}', 'ac_1');
+  expect(reading).toBeInstanceOf(UnreadablePolicy);
+  expect(reading).toMatchObject({ message: 'the policy could not be read: Maximum call stack size exceeded' });
+});
+
+it('the oldest texts are dropped, and read again', async () => {
+  const { reader, read } = noting(350);
+  const texts = ['{}', '{} ', '{}  ', '{}   '];
+  for (const text of texts) await reader.read(text, 'ac_1');
+  expect(texts.map((text) => reader.known(text) !== undefined)).toEqual([false, true, true, true]);
+  await reader.read('{}', 'ac_1');
+  expect(read).toEqual([...texts, '{}']);
+});
+
+it('a text that is too long to be held is read each time', async () => {
+  const { reader, read } = noting(50);
+  expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
+  expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
+  expect(read).toEqual(['{}', '{}']);
+});

@@ -1,0 +1,57 @@
+import { LRUCache } from 'lru-cache';
+import { messageOf } from '../../kernel/error-message.js';
+import { nextTurn } from '../../kernel/in-turns.js';
+import { parseTrafficPolicy, type TrafficPolicy, UnreadablePolicy } from '../../rules/index.js';
+
+/** The most characters of the policies that are held as they were read. Each takes many times its text. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+/** What a policy takes beside its text. */
+const OWN_CHARACTERS = 100;
+
+/** A policy of an edge, or why it cannot be read. */
+export type PolicyReading = TrafficPolicy | UnreadablePolicy;
+
+/** Reads traffic policies, each text once. It holds the last ones, so the memory for them has a limit. */
+export class PolicyReader {
+  private readonly held: LRUCache<string, PolicyReading>;
+  private readonly underWay = new Map<string, Promise<PolicyReading>>();
+
+  constructor(
+    private readonly parse: (text: string, account: string) => Promise<TrafficPolicy> = readTrafficPolicy,
+    maxCharacters = MAX_CHARACTERS,
+  ) {
+    const sizeCalculation = (_: PolicyReading, text: string): number => text.length + OWN_CHARACTERS;
+    this.held = new LRUCache<string, PolicyReading>({ maxSize: maxCharacters, sizeCalculation });
+  }
+
+  /** What it holds. Undefined: it has not read the text, or does not hold it any more. */
+  known(text: string): PolicyReading | undefined {
+    return this.held.get(text);
+  }
+
+  /** Never rejects. Accounts take turns, so that the policies of one do not delay those of others. */
+  async read(text: string, account: string): Promise<PolicyReading> {
+    const known = this.known(text);
+    if (known !== undefined) return known;
+    const reading = this.underWay.get(text) ?? this.result(text, account);
+    this.underWay.set(text, reading);
+    const result = await reading;
+    if (this.underWay.delete(text)) this.held.set(text, result);
+    return result;
+  }
+
+  /** An edge whose policy makes the library fail is closed like any other that cannot be read. */
+  private async result(text: string, account: string): Promise<PolicyReading> {
+    try {
+      return await this.parse(text, account);
+    } catch (error) {
+      if (error instanceof UnreadablePolicy) return error;
+      return new UnreadablePolicy('the policy', `could not be read: ${messageOf(error)}`);
+    }
+  }
+}
+
+async function readTrafficPolicy(text: string, account: string): Promise<TrafficPolicy> {
+  await nextTurn(account);
+  return parseTrafficPolicy(text);
+}
