@@ -1,5 +1,4 @@
 import { expect, it } from '@jest/globals';
-import { parseTrafficPolicy } from '../../rules/traffic-policy/traffic-policy.js';
 import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
 import { PolicyReader } from './policy-reader.js';
 
@@ -8,7 +7,8 @@ function noting(maxCharacters?: number) {
   const read: string[] = [];
   const reader = new PolicyReader(async (text) => {
     read.push(text);
-    return parseTrafficPolicy(text);
+    if (text === 'deny') throw new UnreadablePolicy('the policy', 'must be an object.');
+    return { enabled: true, rules: [], ipPolicyIds: [] };
   }, maxCharacters);
   return { reader, read };
 }

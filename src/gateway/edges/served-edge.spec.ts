@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseSource } from '../../rules/ip-rules/address.js';
-import { parseTrafficPolicy } from '../../rules/traffic-policy/traffic-policy.js';
 import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
 import type { ListedEdge } from './edge-answer.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
@@ -25,17 +24,13 @@ const TOO_LARGE = { id: 'ipp_3', exists: true, rules: null };
 const DISABLED = { enabled: false, backend: { id: 'bkdtg_1' } };
 
 const policy = (value: string, enabled = true) => ({ traffic_policy: { enabled, value } });
-const restrictIps = (...ids: string[]): string =>
-  JSON.stringify({ on_tcp_connect: [{ actions: [{ type: 'restrict-ips', config: { ip_policies: ids } }] }] });
+const naming = (...ids: string[]): string => JSON.stringify(ids);
 
-function readingOf(text: string) {
-  try {
-    return parseTrafficPolicy(text);
-  } catch (error) {
-    if (error instanceof UnreadablePolicy) return error;
-    throw error;
-  }
-}
+/** Reads what `naming` writes, as the library would read a policy that names these IP policies. */
+const readingOf = (text: string) =>
+  text === 'deny'
+    ? new UnreadablePolicy('the policy', 'must be an object.')
+    : { enabled: true, rules: [], ipPolicyIds: JSON.parse(text) };
 
 const answerOf = (...edges: ListedEdge[]) => ({ edges, before_left_out: edges.length });
 const servedBy = (...edges: ListedEdge[]) => judge(answerOf(...edges), readingOf);
@@ -67,7 +62,7 @@ describe('of the edges at a hostport', () => {
     ],
     [
       'a traffic policy that the service cannot read',
-      { ...policy('{}'), traffic_policy_error: 'enabled must be true or false.' },
+      { ...policy('[]'), traffic_policy_error: 'enabled must be true or false.' },
       'enabled must be true or false.',
     ],
     ['another backend', { backend: { enabled: true, backend: { id: 'bkdhr_1' } }, tunnel_group: null }, 'bkdhr_1'],
@@ -101,17 +96,17 @@ describe('of the edges at a hostport', () => {
   });
 
   it('one with a traffic policy waits until that is read, unless it is closed whatever the policy is', () => {
-    const edge = listed('1', policy('{}'));
+    const edge = listed('1', policy('[]'));
     expect(judge(answerOf(edge, listed('2')), () => undefined)).toMatchObject({
       served: undefined,
-      unread: { edgeId: '1', accountId: 'ac_1', text: '{}' },
+      unread: { edgeId: '1', accountId: 'ac_1', text: '[]' },
     });
-    const closed = listed('1', { ...policy('{}'), tunnel_group: null });
+    const closed = listed('1', { ...policy('[]'), tunnel_group: null });
     expect(judge(answerOf(closed), () => undefined)).toMatchObject({ refusal: expect.stringContaining('bkdtg_1') });
   });
 
   it('one is served with its traffic policy and the IP policies that exist', () => {
-    const text = restrictIps('ipp_1', 'ipp_2');
+    const text = naming('ipp_1', 'ipp_2');
     const { served, concerns } = servedBy(listed('1', { ...policy(text), ip_policies: [KNOWN, UNKNOWN] }));
     expect(served?.policy).toMatchObject({ text, isAsked: false });
     expect([...(served?.policy?.ipPolicies.keys() ?? [])]).toEqual(['ipp_1']);
@@ -123,7 +118,7 @@ describe('of the edges at a hostport', () => {
       const { served } = servedBy(
         listed('1', {
           ip_restriction: restriction(true, restricted),
-          ...policy(restrictIps(named)),
+          ...policy(naming(named)),
           ip_policies: [KNOWN, TOO_LARGE],
         }),
       );
