@@ -3,13 +3,13 @@ import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.j
 import { PolicyReader } from './policy-reader.js';
 
 /** A reader that notes the texts which it reads. */
-function noting(maxCharacters?: number) {
+function noting(maxBytes?: number) {
   const read: string[] = [];
   const reader = new PolicyReader(async (text) => {
     read.push(text);
     if (text === 'deny') throw new UnreadablePolicy('the policy', 'must be an object.');
     return { enabled: true, rules: [], ipPolicyIds: [] };
-  }, maxCharacters);
+  }, maxBytes);
   return { reader, read };
 }
 
@@ -39,7 +39,7 @@ it('a policy that makes the library fail cannot be read', async () => {
 });
 
 it('the oldest texts are dropped, and read again', async () => {
-  const { reader, read } = noting(350);
+  const { reader, read } = noting(160_000);
   const texts = ['{}', '{} ', '{}  ', '{}   '];
   for (const text of texts) await reader.read(text, 'ac_1');
   expect(texts.map((text) => reader.known(text) !== undefined)).toEqual([false, true, true, true]);
@@ -48,7 +48,7 @@ it('the oldest texts are dropped, and read again', async () => {
 });
 
 it('a text that is too long to be held is read each time', async () => {
-  const { reader, read } = noting(50);
+  const { reader, read } = noting(50_000);
   expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
   expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
   expect(read).toEqual(['{}', '{}']);

@@ -3,10 +3,12 @@ import { messageOf } from '../../kernel/error-message.js';
 import { nextTurn } from '../../kernel/in-turns.js';
 import { parseTrafficPolicy, type TrafficPolicy, UnreadablePolicy } from '../../rules/index.js';
 
-/** The most characters of the policies that are held as they were read. Each takes many times its text. */
-const MAX_CHARACTERS = 8 * 1024 * 1024;
-/** What a policy takes beside its text. */
-const OWN_CHARACTERS = 100;
+/** The most memory of the policies that are held as they were read, by the estimate of `sizeOf`. */
+const MAX_BYTES = 128 * 1024 * 1024;
+/** Measured: what the shortest policy takes, what a character can take, and more than the largest policy took. */
+const MIN_BYTES_OF_A_POLICY = 50_000;
+const BYTES_OF_A_CHARACTER = 200;
+const MAX_BYTES_OF_A_POLICY = 8_000_000;
 
 /** A policy of an edge, or why it cannot be read. */
 export type PolicyReading = TrafficPolicy | UnreadablePolicy;
@@ -18,10 +20,9 @@ export class PolicyReader {
 
   constructor(
     private readonly parse: (text: string, account: string) => Promise<TrafficPolicy> = readTrafficPolicy,
-    maxCharacters = MAX_CHARACTERS,
+    maxBytes = MAX_BYTES,
   ) {
-    const sizeCalculation = (_: PolicyReading, text: string): number => text.length + OWN_CHARACTERS;
-    this.held = new LRUCache<string, PolicyReading>({ maxSize: maxCharacters, sizeCalculation });
+    this.held = new LRUCache<string, PolicyReading>({ maxSize: maxBytes, sizeCalculation: sizeOf });
   }
 
   /** What it holds. Undefined: it has not read the text, or does not hold it any more. */
@@ -50,6 +51,9 @@ export class PolicyReader {
     }
   }
 }
+
+const sizeOf = (_: PolicyReading, { length }: string): number =>
+  Math.min(MIN_BYTES_OF_A_POLICY + BYTES_OF_A_CHARACTER * length, MAX_BYTES_OF_A_POLICY);
 
 async function readTrafficPolicy(text: string, account: string): Promise<TrafficPolicy> {
   await nextTurn(account);
