@@ -2,13 +2,15 @@ import { expect, it } from '@jest/globals';
 import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
 import { PolicyReader } from './policy-reader.js';
 
+const READ = { enabled: true, rules: [], ipPolicyIds: [] };
+
 /** A reader that notes the texts which it reads. */
 function noting(maxBytes?: number) {
   const read: string[] = [];
   const reader = new PolicyReader(async (text) => {
     read.push(text);
     if (text === 'deny') throw new UnreadablePolicy('the policy', 'must be an object.');
-    return { enabled: true, rules: [], ipPolicyIds: [] };
+    return { ...READ };
   }, maxBytes);
   return { reader, read };
 }
@@ -16,11 +18,22 @@ function noting(maxBytes?: number) {
 it('a text is read once, also if it is wanted again before it is read', async () => {
   const { reader, read } = noting();
   expect(reader.known('{}')).toBeUndefined();
-  const [one, two] = await Promise.all([reader.read('{}', 'ac_1'), reader.read('{}', 'ac_2')]);
+  const [one, two] = await Promise.all([reader.read('{}', 'ac_1'), reader.read('{}', 'ac_1')]);
   expect(two).toBe(one);
   expect(reader.known('{}')).toBe(one);
   expect(await reader.read('{}', 'ac_1')).toBe(one);
   expect(read).toEqual(['{}']);
+});
+
+it('an account does not wait in the turns of another one for the same text', async () => {
+  const begun: string[] = [];
+  const reader = new PolicyReader((_, account) => {
+    begun.push(account);
+    return account === 'ac_1' ? new Promise(() => undefined) : Promise.resolve(READ);
+  });
+  void reader.read('{}', 'ac_1');
+  expect(await reader.read('{}', 'ac_2')).toBe(READ);
+  expect(begun).toEqual(['ac_1', 'ac_2']);
 });
 
 it('what cannot be read is known as well', async () => {

@@ -13,7 +13,7 @@ const MAX_BYTES_OF_A_POLICY = 8_000_000;
 /** A policy of an edge, or why it cannot be read. */
 export type PolicyReading = TrafficPolicy | UnreadablePolicy;
 
-/** Reads traffic policies, each text once. It holds the last ones, so the memory for them has a limit. */
+/** Reads traffic policies, each text once for an account. It holds the last ones, so the memory for them has a limit. */
 export class PolicyReader {
   private readonly held: LRUCache<string, PolicyReading>;
   private readonly underWay = new Map<string, Promise<PolicyReading>>();
@@ -34,10 +34,12 @@ export class PolicyReader {
   async read(text: string, account: string): Promise<PolicyReading> {
     const known = this.known(text);
     if (known !== undefined) return known;
-    const reading = this.underWay.get(text) ?? this.result(text, account);
-    this.underWay.set(text, reading);
+    // Nobody waits in the turns of another account that sends the same text.
+    const key = `${account} ${text}`;
+    const reading = this.underWay.get(key) ?? this.result(text, account);
+    this.underWay.set(key, reading);
     const result = await reading;
-    if (this.underWay.delete(text)) this.held.set(text, result);
+    if (this.underWay.delete(key)) this.held.set(text, result);
     return result;
   }
 
