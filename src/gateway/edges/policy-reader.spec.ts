@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
 import { PolicyReader } from './policy-reader.js';
 
-const READ = { enabled: true, rules: [], ipPolicyIds: [] };
+const READ = { enabled: true, rules: [], ipPolicyIds: [], memoryBytes: 1 };
 
 /** A reader that notes the texts which it reads. */
 function noting(maxBytes?: number) {

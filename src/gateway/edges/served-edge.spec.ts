@@ -30,7 +30,7 @@ const naming = (...ids: string[]): string => JSON.stringify(ids);
 const readingOf = (text: string) =>
   text === 'deny'
     ? new UnreadablePolicy('the policy', 'must be an object.')
-    : { enabled: true, rules: [], ipPolicyIds: JSON.parse(text) };
+    : { enabled: true, rules: [], ipPolicyIds: JSON.parse(text), memoryBytes: 1 };
 
 const answerOf = (...edges: ListedEdge[]) => ({ edges, before_left_out: edges.length });
 const servedBy = (...edges: ListedEdge[]) => judge(answerOf(...edges), readingOf);
