@@ -9,9 +9,9 @@ interface Asked {
   readonly text: string;
 }
 
-interface Waiting {
+interface Waiting<Answer> {
   readonly text: string;
-  readonly promise: Promise<boolean>;
+  readonly promise: Promise<Answer | undefined>;
   /** One function for each client that waits for the answer: whether it is still connected. */
   readonly wishes: (() => boolean)[];
   readonly begin: () => Promise<void>;
@@ -22,27 +22,31 @@ interface Waiting {
  * Asks the service about single clients of edges, a few questions at once. The accounts take turns, and so do the
  * sources within an account.
  */
-export class ClientQuestions {
-  private readonly waiting = new Map<string, Waiting>();
-  private readonly queue = new RoundRobin<Waiting, RoundRobin<Waiting, FifoQueue<Waiting>>>(
-    () => new RoundRobin<Waiting, FifoQueue<Waiting>>(() => new FifoQueue()),
+export class ClientQuestions<Answer> {
+  private readonly waiting = new Map<string, Waiting<Answer>>();
+  private readonly queue = new RoundRobin<Waiting<Answer>, RoundRobin<Waiting<Answer>, FifoQueue<Waiting<Answer>>>>(
+    () => new RoundRobin<Waiting<Answer>, FifoQueue<Waiting<Answer>>>(() => new FifoQueue()),
   );
   private running = 0;
 
   /**
-   * Equal questions that wait are asked once. Resolves with false if all its clients are gone before it is asked.
-   * Rejects if the question does.
+   * Equal questions that wait are asked once. Resolves with undefined if all its clients are gone before it is
+   * asked. Rejects if the question does.
    */
-  ask({ accountId, source, text }: Asked, isWanted: () => boolean, question: () => Promise<boolean>): Promise<boolean> {
+  ask(
+    { accountId, source, text }: Asked,
+    isWanted: () => boolean,
+    question: () => Promise<Answer>,
+  ): Promise<Answer | undefined> {
     const same = this.waiting.get(text);
     same?.wishes.push(isWanted);
     if (same !== undefined) return same.promise;
-    let [begin, drop]: [Waiting['begin'], Waiting['drop']] = [() => Promise.resolve(), () => undefined];
-    const promise = new Promise<boolean>((resolve, reject) => {
+    let [begin, drop]: [Waiting<Answer>['begin'], Waiting<Answer>['drop']] = [() => Promise.resolve(), () => undefined];
+    const promise = new Promise<Answer | undefined>((resolve, reject) => {
       begin = () => question().then(resolve, reject);
-      drop = () => resolve(false);
+      drop = () => resolve(undefined);
     });
-    const waiting: Waiting = { text, promise, wishes: [isWanted], begin, drop };
+    const waiting: Waiting<Answer> = { text, promise, wishes: [isWanted], begin, drop };
     this.waiting.set(text, waiting);
     this.queue.queueOf(accountId).queueOf(source).add(waiting);
     this.beginNext();

@@ -6,10 +6,10 @@ import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
 import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
-import type { ClientQuestions } from './client-questions.js';
+import { type Admission, NOT_ALLOWED } from './admission.js';
+import type { Admissions } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
 import type { EdgePlaces } from './edge-places.js';
-import type { EdgesOfService } from './edges-of-service.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
 import type { Judgement, ServedEdge } from './served-edge.js';
@@ -17,9 +17,8 @@ import type { Judgement, ServedEdge } from './served-edge.js';
 /** The parts that all edge ports of a gateway share. */
 export interface EdgePortContext {
   readonly context: GatewayContext;
-  readonly service: EdgesOfService;
+  readonly admissions: Admissions;
   readonly places: EdgePlaces;
-  readonly questions: ClientQuestions;
 }
 
 /** One hostport of edges: the listener, while an edge is served there, and the connections to that edge. */
@@ -40,6 +39,11 @@ export class EdgePort {
     private readonly shared: EdgePortContext,
   ) {
     this.context = shared.context;
+  }
+
+  /** The id of the edge that is served here. */
+  get edgeId(): string | undefined {
+    return this.served?.id;
   }
 
   get isServing(): boolean {
@@ -68,25 +72,32 @@ export class EdgePort {
   }
 
   private async reviewConnections(): Promise<void> {
-    const review = async (connection: EdgeConnection): Promise<void> => {
-      if (!(await this.isAllowed(connection))) connection.end('not_allowed');
-    };
-    await Promise.all([...this.connections].map(review));
+    await Promise.all([...this.connections].map((connection) => this.review(connection)));
   }
 
-  private async isAllowed(connection: EdgeConnection): Promise<boolean> {
+  private async review(connection: EdgeConnection): Promise<void> {
     const { served, hostport } = this;
-    if (served === undefined) return false;
-    const { service, questions } = this.shared;
-    return connection.isLetInBy(served, (source) => {
-      const asked = {
-        accountId: served.accountId,
-        source: sourceOf(source),
-        text: `${hostport} ${served.id} ${source}`,
-      };
-      const isWanted = (): boolean => !connection.socket.destroyed;
-      return questions.ask(asked, isWanted, () => service.isAllowed(hostport, served.id, source));
-    });
+    if (served === undefined) return connection.end('not_allowed');
+    const first = await this.shared.admissions.decideFirst(connection, served, hostport);
+    if (first?.refusal !== undefined) connection.end(first.refusal);
+    // Not awaited: many decisions by a traffic policy must not delay the next change of the hostport.
+    if (first === undefined) void this.reviewByPolicy(connection, served);
+  }
+
+  private async reviewByPolicy(connection: EdgeConnection, served: ServedEdge): Promise<void> {
+    const isWanted = (): boolean => this.served === served && !connection.socket.destroyed;
+    try {
+      const admission = await this.shared.admissions.decideHere(connection, served, this.hostport, isWanted);
+      if (admission?.refusal !== undefined && isWanted()) connection.end(admission.refusal);
+    } catch (error) {
+      connection.end('internal');
+      this.context.failures.count(this.hostport, error);
+    }
+  }
+
+  private async admissionOf(connection: EdgeConnection): Promise<Admission> {
+    const { served, hostport } = this;
+    return served === undefined ? NOT_ALLOWED : this.shared.admissions.decide(connection, served, hostport);
   }
 
   private async listen(): Promise<boolean> {
@@ -137,7 +148,7 @@ export class EdgePort {
     if (this.served === undefined) return void socket.destroy();
     const { hostport } = this;
     const at = { hostport, edge: this.served.id, account: this.served.accountId };
-    const connection = new EdgeConnection(socket, this.served);
+    const connection = new EdgeConnection(socket, this.served, this.context.now());
     const record = new EdgeRecord(this.context, connection, at);
     const outcome = await this.outcomeOf(connection).catch((error) => {
       if (error instanceof Unavailable) return 'service_unavailable';
@@ -171,7 +182,9 @@ export class EdgePort {
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
     if (!this.enter(connection)) return 'too_many_connections';
-    if (!(await this.isAllowed(connection))) return 'not_allowed';
+    const { served } = this;
+    connection.admission = await this.admissionOf(connection);
+    if (connection.admission.refusal !== undefined) return connection.admission.refusal;
     const { accountId, labels } = connection.edge;
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));
     if (group.length === 0) return 'no_tunnel';
@@ -180,7 +193,8 @@ export class EdgePort {
     const isCarried = await connection.carryTo(inTurn(heard, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
     // The edge may have changed while the channel was opened. The review of that change did not see this connection.
-    return (await this.isAllowed(connection)) ? 'carried' : 'not_allowed';
+    if (this.served !== served) connection.admission = await this.admissionOf(connection);
+    return connection.admission.refusal ?? 'carried';
   }
 
   private header({ target }: OpenTunnel, { source, socket }: EdgeConnection): Buffer | undefined {

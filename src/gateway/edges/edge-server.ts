@@ -2,14 +2,15 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { type Followed, Follower } from '../rights/follower.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
-import { ClientQuestions } from './client-questions.js';
+import { Admissions } from './admissions.js';
 import type { EdgeAnswer } from './edge-answer.js';
 import { EdgePlaces } from './edge-places.js';
 import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
+import { PolicyReader, type PolicyReading } from './policy-reader.js';
 import { PortIndex } from './port-index.js';
 import { Refresher } from './refresher.js';
-import { judge } from './served-edge.js';
+import { judge, type UnreadText } from './served-edge.js';
 
 /** How long the gateway waits before it tries again to listen at an address. */
 const LISTEN_AGAIN_MS = 5_000;
@@ -24,6 +25,7 @@ interface ChangedEdges {
 export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
+  private readonly policies = new PolicyReader();
   private readonly ports = new PortIndex();
   private readonly addresses: ReadonlyMap<string, string>;
   private readonly shared: EdgePortContext;
@@ -32,6 +34,8 @@ export class EdgeServer implements GatewayPart, Followed {
     (hostport, answer) => this.apply(hostport, answer),
     (hostport) => this.turnOf(hostport),
   );
+  /** The policies that were read for hostports, until the service has answered again. */
+  private readonly readFor = new Map<string, { readonly text: string; readonly reading: PolicyReading }>();
   private readonly laterAt = new Map<string, NodeJS.Timeout>();
   private isStopped = false;
 
@@ -40,7 +44,8 @@ export class EdgeServer implements GatewayPart, Followed {
     this.addresses = new Map(context.settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
     this.service = new EdgesOfService(context.service);
     const places = new EdgePlaces(context.settings.maxEdgeConnections);
-    this.shared = { context, service: this.service, places, questions: new ClientQuestions() };
+    const admissions = new Admissions(this.service, this.policies, context.now);
+    this.shared = { context, admissions, places };
     this.follower = new Follower((...stream) => context.service.changes('edges/changes', ...stream), this);
     serviceState.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
     serviceState.on('closed', () => this.closeAll());
@@ -104,10 +109,28 @@ export class EdgeServer implements GatewayPart, Followed {
     if (at === undefined || this.isStopped) return;
     const { serviceState, settings } = this.context;
     const port = this.ports.get(hostport) ?? new EdgePort(hostport, at, this.shared);
-    const judgement = judge(answer, settings.edgeTrafficPolicies === 'ignore');
+    const isIgnoring = settings.edgeTrafficPolicies === 'ignore';
+    const judgement = judge(answer, isIgnoring ? 'ignore' : this.knownAt(hostport));
     this.ports.set(port, judgement.concerns);
+    if (judgement.unread !== undefined) void this.refreshWhenRead(hostport, judgement.unread);
+    // Until its new policy is read, an edge stays as it was.
+    if (judgement.unread !== undefined && judgement.unread.edgeId === port.edgeId) return;
     const canListen = await port.apply(judgement, serviceState.isFollowing);
     if (!canListen) this.listenLater(hostport);
+  }
+
+  /** The reader may no longer hold what was read for this hostport, if other policies were many. */
+  private knownAt(hostport: string): (text: string) => PolicyReading | undefined {
+    const read = this.readFor.get(hostport);
+    return (text) => (read?.text === text ? read.reading : this.policies.known(text));
+  }
+
+  /** The gateway asks again afterwards, since it may have to close the hostport before a large policy is read. */
+  private async refreshWhenRead(hostport: string, { text, accountId }: UnreadText): Promise<void> {
+    const reading = await this.policies.read(text, accountId);
+    this.readFor.set(hostport, { text, reading });
+    await this.refreshAgain(hostport);
+    this.readFor.delete(hostport);
   }
 
   /**
@@ -117,13 +140,13 @@ export class EdgeServer implements GatewayPart, Followed {
     clearTimeout(this.laterAt.get(hostport));
     const again = (): void => {
       this.laterAt.delete(hostport);
-      void this.listenAgain(hostport);
+      void this.refreshAgain(hostport);
     };
     this.laterAt.set(hostport, setTimeout(again, LISTEN_AGAIN_MS).unref());
   }
 
   /** If the service is away, the gateway tries again when the service is back. */
-  private async listenAgain(hostport: string): Promise<void> {
+  private async refreshAgain(hostport: string): Promise<void> {
     if (!this.isStopped) await this.refresher.refresh([hostport]).catch(() => undefined);
   }
 

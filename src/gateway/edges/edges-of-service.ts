@@ -1,6 +1,6 @@
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { ServiceClient } from '../service-client.js';
-import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
+import type { EdgeAnswer, EdgeCheck, ListedEdge } from './edge-answer.js';
 
 interface EdgesOfHostports {
   readonly edges: readonly ListedEdge[];
@@ -32,10 +32,13 @@ export class EdgesOfService {
     );
   }
 
-  /** Whether an edge lets the source in. For an edge that has too many rules for an answer. */
-  async isAllowed(hostport: string, edgeId: string, source: string): Promise<boolean> {
+  /**
+   * Whether an edge lets the source in. For an edge that has too many rules for an answer. Undefined: the edge is no
+   * longer there.
+   */
+  async check(hostport: string, edgeId: string, source: string): Promise<EdgeCheck | undefined> {
     const { edges } = await this.ask<EdgeAnswer>('GET', `edges?${new URLSearchParams({ hostport, source })}`);
-    return edges.find(({ edge }) => edge.id === edgeId)?.check?.allowed === true;
+    return edges.find(({ edge }) => edge.id === edgeId)?.check ?? undefined;
   }
 
   private async ask<Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {

@@ -1,0 +1,68 @@
+import { expect, it } from '@jest/globals';
+import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
+import { PolicyReader } from './policy-reader.js';
+
+const READ = { enabled: true, rules: [], ipPolicyIds: [], memoryBytes: 1 };
+
+/** A reader that notes the texts which it reads. */
+function noting(maxBytes?: number) {
+  const read: string[] = [];
+  const reader = new PolicyReader(async (text) => {
+    read.push(text);
+    if (text === 'deny') throw new UnreadablePolicy('the policy', 'must be an object.');
+    return { ...READ };
+  }, maxBytes);
+  return { reader, read };
+}
+
+it('a text is read once, also if it is wanted again before it is read', async () => {
+  const { reader, read } = noting();
+  expect(reader.known('{}')).toBeUndefined();
+  const [one, two] = await Promise.all([reader.read('{}', 'ac_1'), reader.read('{}', 'ac_1')]);
+  expect(two).toBe(one);
+  expect(reader.known('{}')).toBe(one);
+  expect(await reader.read('{}', 'ac_1')).toBe(one);
+  expect(read).toEqual(['{}']);
+});
+
+it('an account does not wait in the turns of another one for the same text', async () => {
+  const begun: string[] = [];
+  const reader = new PolicyReader((_, account) => {
+    begun.push(account);
+    return account === 'ac_1' ? new Promise(() => undefined) : Promise.resolve(READ);
+  });
+  void reader.read('{}', 'ac_1');
+  expect(await reader.read('{}', 'ac_2')).toBe(READ);
+  expect(begun).toEqual(['ac_1', 'ac_2']);
+});
+
+it('what cannot be read is known as well', async () => {
+  const { reader, read } = noting();
+  const reading = await reader.read('deny', 'ac_1');
+  expect(reading).toBeInstanceOf(UnreadablePolicy);
+  expect(await reader.read('deny', 'ac_1')).toBe(reading);
+  expect(read).toEqual(['deny']);
+});
+
+it('a policy that makes the library fail cannot be read', async () => {
+  const reader = new PolicyReader(() => Promise.reject(new RangeError('Maximum call stack size exceeded')));
+  const reading = await reader.read('{}', 'ac_1');
+  expect(reading).toBeInstanceOf(UnreadablePolicy);
+  expect(reading).toMatchObject({ message: 'the policy could not be read: Maximum call stack size exceeded' });
+});
+
+it('the oldest texts are dropped, and read again', async () => {
+  const { reader, read } = noting(160_000);
+  const texts = ['{}', '{} ', '{}  ', '{}   '];
+  for (const text of texts) await reader.read(text, 'ac_1');
+  expect(texts.map((text) => reader.known(text) !== undefined)).toEqual([false, true, true, true]);
+  await reader.read('{}', 'ac_1');
+  expect(read).toEqual([...texts, '{}']);
+});
+
+it('a text that is too long to be held is read each time', async () => {
+  const { reader, read } = noting(50_000);
+  expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
+  expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
+  expect(read).toEqual(['{}', '{}']);
+});
