@@ -43,7 +43,7 @@ const SCHEMA = {
   BindDecisions1795824000008: 'c49d9fc7c6fcf7c7',
   Transparency1795824000009: '3e5e1b13b4b89efd',
   TunnelSessions1795824000010: 'f2a49a593d3b1266',
-  TunnelRecords1795824000011: 'a142621ef04fbe9e',
+  TunnelRecords1795824000011: 'faa343e4ed09a8b9',
   Reservations1795824000012: '0bcedd695d15fb39',
 };
 
