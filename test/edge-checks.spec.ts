@@ -52,7 +52,13 @@ const check = (edge: { readonly id: string }, body: object, client: ApiClient = 
 
 const policyRef = (id: string) => ({ id, uri: `${service.app.url}/ip_policies/${id}` });
 
-const UNMATCHED = { matched_rule: null, ip_policy: null, unknown_ip_policies: [], traffic_policy: null, not_served: [] };
+const UNMATCHED = {
+  matched_rule: null,
+  ip_policy: null,
+  unknown_ip_policies: [],
+  traffic_policy: null,
+  not_served: [],
+};
 
 describe('POST /edges/tcp/{id}/check', () => {
   it('names the rule that decided and its policy; both URIs lead there', async () => {
