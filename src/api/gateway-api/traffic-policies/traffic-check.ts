@@ -27,13 +27,13 @@ export function checkTraffic(
   ipPolicies: IpPolicies,
   baseUrl: string,
 ): TrafficPolicyCheck {
-  if ('error' in read) return { ...NOTHING, allowed: false, reason: 'unreadable', error: read.error };
+  if ('error' in read) return { allowed: false, reason: 'unreadable', ...NOTHING, error: read.error };
   const decision = decideTcpConnect(read.policy, connection, ipPolicies);
-  const { allowed, reason, place, ruleIndex, ruleName, actionType, ip, logs, logsLeftOut } = decision;
+  const { allowed, reason, place = null, ruleIndex, ruleName = null, actionType = null, ip } = decision;
+  const { logs, logsLeftOut } = decision;
   return {
-    ...NOTHING,
-    ...{ allowed, reason, place: place ?? null, action: actionType ?? null },
-    rule: ruleIndex === undefined ? null : { index: ruleIndex, name: ruleName ?? null },
+    ...{ allowed, reason, ...NOTHING, place, action: actionType },
+    rule: ruleIndex === undefined ? null : { index: ruleIndex, name: ruleName },
     matched_cidr: ip?.rule?.cidr ?? null,
     ip_policy:
       ip?.policyId === undefined ? null : { id: ip.policyId, uri: `${baseUrl}${IP_POLICY.pathOf(ip.policyId)}` },
@@ -41,12 +41,13 @@ export function checkTraffic(
   };
 }
 
-/** Longer than any id of an IP policy. */
-const MAX_SHOWN = 40;
 const NOTHING = {
   ...{ place: null, rule: null, action: null, matched_cidr: null, ip_policy: null, error: null },
   ...{ logs: [], logs_left_out: 0, notes: [] },
 };
+
+/** Longer than any id of an IP policy. */
+const MAX_SHOWN = 40;
 
 function notesOf({ notes, place, ip }: TrafficDecision): readonly string[] {
   const [unknown] = ip?.reason === 'policy_unknown' ? ip.unknownPolicyIds : [];
