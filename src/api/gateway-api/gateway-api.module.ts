@@ -10,6 +10,7 @@ import { EdgePolicies } from './edges/edge-policies.js';
 import { EdgePorts } from './edges/edge-ports.js';
 import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
 import { GatewayEdges } from './edges/gateway-edges.js';
+import { ReadEdges } from './edges/read-edges.js';
 import { ServedEdgesController } from './edges/served-edges.controller.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
 import { ChangeStreams } from './revocations/change-streams.js';
@@ -19,6 +20,7 @@ import { RevocationsController } from './revocations/revocations.controller.js';
 import { SessionReports } from './sessions/session-reports.js';
 import { SessionReportsController } from './sessions/sessions.controller.js';
 import { SilentGateways } from './sessions/silent-gateways.js';
+import { TrafficPolicies } from './traffic-policies/traffic-policies.js';
 
 const logger = new Logger('SshGateway');
 
@@ -35,6 +37,8 @@ const logger = new Logger('SshGateway');
   providers: [
     { provide: EdgesByHostport, useFactory: (pool: Pool) => new EdgesByHostport(pool), inject: [POOL] },
     EdgePolicies,
+    TrafficPolicies,
+    ReadEdges,
     GatewayEdges,
     EdgePorts,
     {

@@ -8,7 +8,9 @@ import { Body } from '../../http/validated-body.js';
 import { parseHostport } from '../../tcp-edges/hostport.js';
 import { requiredParameter } from '../binds/binds.resource.js';
 import { readRequiredParameter } from '../binds/gateway-requests.js';
-import { EdgesOfHostports, FindEdgesBody, ListedEdges, readHostports, readSource, SOURCE } from './edges.resource.js';
+import { readSource } from '../traffic-policies/endpoints.js';
+import { SOURCE } from '../traffic-policies/traffic-check.resource.js';
+import { EdgesOfHostports, FindEdgesBody, ListedEdges, readHostports } from './edges.resource.js';
 import { GatewayEdges } from './gateway-edges.js';
 
 @ApiTag('SSH gateways')
@@ -22,7 +24,7 @@ export class GatewayEdgesController {
     id: 'findEdges',
     summary: 'Find the TCP edges that list a hostport',
     description:
-      'Each edge has the labels of its tunnel group and the rules of its IP policies. With `source`, the answer says whether each edge lets this address in, and leaves out the rules.',
+      'Each edge has the labels of its tunnel group and the rules of the IP policies that its IP restriction and its traffic policy name. With `source`, the answer says whether each edge lets this address in, by both, and leaves out the rules.',
     parameters: [
       requiredParameter('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000'),
       queryParameter('source', SOURCE.description, { type: 'string', examples: [SOURCE.example] }),
