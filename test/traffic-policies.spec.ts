@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts of policies, which fill ${ } themselves
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TrafficPolicies } from '../src/api/gateway-api/traffic-policies/traffic-policies.js';
 import { parseAddress } from '../src/rules/ip-rules/address.js';
 import { compilePolicy } from '../src/rules/ip-rules/ip-policy.js';
 import { decideTcpConnect } from '../src/rules/traffic-policy/tcp-connect.js';
+import { readTrafficPolicy } from '../src/rules/traffic-policy/traffic-policy.js';
 import { ApiClient } from './support/api-client.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -92,13 +92,6 @@ function addressOf(text: string) {
   return address;
 }
 
-const policies = new TrafficPolicies();
-async function policyIn(text: string) {
-  const read = await policies.read(text, '');
-  if ('error' in read) throw new Error(read.error);
-  return read.policy;
-}
-
 /** What the library says about a connection of now. */
 async function outcomeNow(
   { policy, ipPolicies, connection }: TrafficPolicyCase,
@@ -117,7 +110,7 @@ async function outcomeNow(
   const nowMs = Date.now();
   return outcomeOf(
     decideTcpConnect(
-      await policyIn(policy),
+      await readTrafficPolicy(policy),
       {
         client: { address: addressOf(source), port: clientPort },
         server: { address: addressOf(serverIp), port: serverPort },
@@ -171,7 +164,7 @@ describe('a traffic policy does in a check what it does with a connection:', () 
     if (one.connection === undefined && one.logs !== undefined) expect(logs).toEqual(one.logs);
     const { ip_policies, traffic_policy_error, check } = await listed(edge);
     expect([traffic_policy_error, check]).toEqual([null, null]);
-    const named = (await policyIn(one.policy)).ipPolicyIds;
+    const named = (await readTrafficPolicy(one.policy)).ipPolicyIds;
     const rulesOf = (id: string) => one.ipPolicies?.[id];
     expect(
       ip_policies.map(({ id, exists, rules }: { id: string; exists: boolean; rules: { cidr: string }[] | null }) => [

@@ -1,6 +1,7 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
+import { PolicyReader } from '../../rules/index.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindsController } from './binds/binds.controller.js';
 import { GatewayAnswers } from './binds/gateway-answers.js';
@@ -20,7 +21,6 @@ import { RevocationsController } from './revocations/revocations.controller.js';
 import { SessionReports } from './sessions/session-reports.js';
 import { SessionReportsController } from './sessions/sessions.controller.js';
 import { SilentGateways } from './sessions/silent-gateways.js';
-import { TrafficPolicies } from './traffic-policies/traffic-policies.js';
 
 const logger = new Logger('SshGateway');
 
@@ -37,7 +37,7 @@ const logger = new Logger('SshGateway');
   providers: [
     { provide: EdgesByHostport, useFactory: (pool: Pool) => new EdgesByHostport(pool), inject: [POOL] },
     EdgePolicies,
-    TrafficPolicies,
+    { provide: PolicyReader, useFactory: () => new PolicyReader() },
     ReadEdges,
     GatewayEdges,
     EdgePorts,

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { compilePolicy } from '../../rules/ip-rules/ip-policy.js';
+import { PolicyReader } from '../../rules/traffic-policy/policy-reader.js';
 import { Admissions } from './admissions.js';
 import type { EdgeCheck } from './edge-answer.js';
 import { EdgeConnection } from './edge-connection.js';
-import { PolicyReader } from './policy-reader.js';
 import type { ServedEdge, ServedPolicy } from './served-edge.js';
 
 const HOSTPORT = 'a.test:1';

@@ -1,4 +1,4 @@
-import { decideTcpConnect, type TcpConnection, UnreadablePolicy } from '../../rules/index.js';
+import { decideTcpConnect, type PolicyReader, type TcpConnection, UnreadablePolicy } from '../../rules/index.js';
 import { sourceOf } from '../ssh/strangers.js';
 import { type Admission, admissionBy, LET_IN, NOT_ALLOWED, UNREADABLE } from './admission.js';
 import { ClientQuestions } from './client-questions.js';
@@ -6,7 +6,6 @@ import { DecisionTurns } from './decision-turns.js';
 import type { EdgeCheck } from './edge-answer.js';
 import type { EdgeConnection } from './edge-connection.js';
 import type { EdgesOfService } from './edges-of-service.js';
-import type { PolicyReader } from './policy-reader.js';
 import type { ServedEdge } from './served-edge.js';
 
 /** Decides whether an edge lets a client in: by its IP rules, then by its traffic policy. */

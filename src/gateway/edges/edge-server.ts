@@ -1,3 +1,4 @@
+import { PolicyReader, type PolicyReading } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { type Followed, Follower } from '../rights/follower.js';
@@ -7,11 +8,12 @@ import type { EdgeAnswer } from './edge-answer.js';
 import { EdgePlaces } from './edge-places.js';
 import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
-import { PolicyReader, type PolicyReading } from './policy-reader.js';
 import { PortIndex } from './port-index.js';
 import { Refresher } from './refresher.js';
 import { judge, type UnreadText } from './served-edge.js';
 
+/** The most memory of the traffic policies that were read. An edge whose policy is not held reads it at each connection. */
+const MAX_BYTES_OF_POLICIES = 128 * 1024 * 1024;
 /** How long the gateway waits before it tries again to listen at an address. */
 const LISTEN_AGAIN_MS = 5_000;
 
@@ -25,7 +27,7 @@ interface ChangedEdges {
 export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
-  private readonly policies = new PolicyReader();
+  private readonly policies = new PolicyReader(MAX_BYTES_OF_POLICIES);
   private readonly ports = new PortIndex();
   private readonly addresses: ReadonlyMap<string, string>;
   private readonly shared: EdgePortContext;

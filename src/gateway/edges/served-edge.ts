@@ -3,12 +3,12 @@ import {
   compilePolicy,
   decideSource,
   type IpRestriction,
+  type PolicyReading,
   type TrafficPolicy,
   UnreadablePolicy,
 } from '../../rules/index.js';
 import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
 import type { Labels } from './matching-tunnels.js';
-import type { PolicyReading } from './policy-reader.js';
 
 const LEFT_OUT =
   'no edge is served: the service left out the edge that comes first, since the edges at this hostport name too many IP policies';

@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
+import { PolicyReader } from '../../../rules/index.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EdgeChecksController } from '../edges/edge-checks.controller.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
 import { ReadEdges } from '../edges/read-edges.js';
-import { TrafficPolicies } from '../traffic-policies/traffic-policies.js';
 import { CheckTurns } from './check-turns.js';
 import { ChecksController } from './checks.controller.js';
 import { CredentialCheck } from './credential-check.js';
@@ -15,6 +15,13 @@ import { TrafficPolicyChecksController } from './traffic-policy-checks.controlle
  */
 @Module({
   controllers: [ChecksController, EdgeChecksController, TrafficPolicyChecksController],
-  providers: [CheckTurns, EdgePolicies, ReadEdges, ReservedNames, TrafficPolicies, CredentialCheck],
+  providers: [
+    CheckTurns,
+    EdgePolicies,
+    ReadEdges,
+    ReservedNames,
+    { provide: PolicyReader, useFactory: () => new PolicyReader() },
+    CredentialCheck,
+  ],
 })
 export class ChecksModule {}

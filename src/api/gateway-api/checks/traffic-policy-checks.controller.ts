@@ -1,4 +1,5 @@
 import { Controller, HttpCode, Post } from '@nestjs/common';
+import { PolicyReader } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
@@ -6,16 +7,15 @@ import { Body } from '../../http/validated-body.js';
 import { compiled } from '../edges/edge-check.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
-import { checkTraffic, connectionNow } from '../traffic-policies/traffic-check.js';
+import { checkTraffic, connectionNow, namedBy } from '../traffic-policies/traffic-check.js';
 import { readValue, TrafficPolicyCheck, TrafficPolicyCheckBody } from '../traffic-policies/traffic-check.resource.js';
-import { TrafficPolicies } from '../traffic-policies/traffic-policies.js';
 import { CheckTurns } from './check-turns.js';
 
 @ApiTag('Checks')
 @Controller('traffic_policy')
 export class TrafficPolicyChecksController {
   constructor(
-    private readonly trafficPolicies: TrafficPolicies,
+    private readonly trafficPolicies: PolicyReader,
     private readonly ipPolicies: EdgePolicies,
     private readonly turns: CheckTurns,
   ) {}
@@ -38,8 +38,7 @@ export class TrafficPolicyChecksController {
     return this.turns.run(request, async () => {
       const { accountId } = request.caller;
       const read = await this.trafficPolicies.read(value, accountId);
-      const named = 'policy' in read ? read.policy.ipPolicyIds : [];
-      const policies = compiled(await this.ipPolicies.deciding(accountId, named, client.address));
+      const policies = compiled(await this.ipPolicies.deciding(accountId, namedBy(read), client.address));
       return checkTraffic(read, connectionNow(client, server), policies, request.baseUrl);
     });
   }

@@ -1,9 +1,8 @@
 import type { Entity } from '../../../event-log/index.js';
-import { compilePolicy, decideSource } from '../../../rules/index.js';
+import { compilePolicy, decideSource, type PolicyReading } from '../../../rules/index.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import type { Endpoint } from '../traffic-policies/endpoints.js';
 import { checkTraffic, connectionNow, type IpPolicies } from '../traffic-policies/traffic-check.js';
-import type { ReadPolicy } from '../traffic-policies/traffic-policies.js';
 import type { RulesByPolicy } from './edge-policies.js';
 import { type EdgeCheck, toEdgeCheck } from './edges.resource.js';
 
@@ -11,7 +10,7 @@ import { type EdgeCheck, toEdgeCheck } from './edges.resource.js';
 export interface ReadEdge {
   readonly edge: Entity<TcpEdge>;
   /** Undefined: it has none, or none that is enabled. */
-  readonly traffic: ReadPolicy | undefined;
+  readonly traffic: PolicyReading | undefined;
   /** The IP policies that the IP restriction names, then those that the traffic policy names, each once. */
   readonly policyIds: readonly string[];
 }

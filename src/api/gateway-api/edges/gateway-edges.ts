@@ -3,6 +3,7 @@ import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
 import { mapInTurns } from '../../../kernel/in-turns.js';
+import { UnreadablePolicy } from '../../../rules/index.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
@@ -118,7 +119,7 @@ export class GatewayEdges {
       account_id: read.edge.account_id,
       edge: toResource(read.edge, baseUrl),
       ...resolve(read),
-      traffic_policy_error: read.traffic !== undefined && 'error' in read.traffic ? read.traffic.error : null,
+      traffic_policy_error: read.traffic instanceof UnreadablePolicy ? read.traffic.message : null,
       tunnel_group: groups[n] ?? null,
     }));
   }

@@ -1,16 +1,21 @@
 import {
   type compilePolicy,
   decideTcpConnect,
+  type PolicyReading,
   type TcpConnection,
   type TrafficDecision,
+  UnreadablePolicy,
 } from '../../../rules/index.js';
 import { IP_POLICY } from '../../tcp-edges/edge-modules.js';
 import type { Endpoint } from './endpoints.js';
 import type { TrafficPolicyCheck } from './traffic-check.resource.js';
-import type { ReadPolicy } from './traffic-policies.js';
 
 /** IP policies by their ids. One that does not exist has no entry. */
 export type IpPolicies = ReadonlyMap<string, ReturnType<typeof compilePolicy>>;
+
+/** The IP policies that a policy names, if there is one that can be read. */
+export const namedBy = (read: PolicyReading | undefined): readonly string[] =>
+  read === undefined || read instanceof UnreadablePolicy ? [] : read.ipPolicyIds;
 
 /** A connection that begins now. `endpointId`: the id of the edge; empty for a policy without one. */
 export const connectionNow = (
@@ -22,13 +27,15 @@ export const connectionNow = (
 
 /** What a traffic policy does with a connection. */
 export function checkTraffic(
-  read: ReadPolicy,
+  read: PolicyReading,
   connection: TcpConnection,
   ipPolicies: IpPolicies,
   baseUrl: string,
 ): TrafficPolicyCheck {
-  if ('error' in read) return { allowed: false, reason: 'unreadable', ...NOTHING, error: read.error };
-  const decision = decideTcpConnect(read.policy, connection, ipPolicies);
+  if (read instanceof UnreadablePolicy) {
+    return { allowed: false, reason: 'unreadable', ...NOTHING, error: read.message };
+  }
+  const decision = decideTcpConnect(read, connection, ipPolicies);
   const { allowed, reason, place = null, ruleIndex, ruleName = null, actionType = null, ip } = decision;
   const { logs, logsLeftOut } = decision;
   return {

@@ -1,17 +1,17 @@
 import { expect, it } from '@jest/globals';
-import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
 import { PolicyReader } from './policy-reader.js';
+import { UnreadablePolicy } from './unreadable-policy.js';
 
-const READ = { enabled: true, rules: [], ipPolicyIds: [], memoryBytes: 1 };
+const READ = { enabled: true, rules: [], ipPolicyIds: [], memoryBytes: 10_000 };
 
 /** A reader that notes the texts which it reads. */
 function noting(maxBytes?: number) {
   const read: string[] = [];
-  const reader = new PolicyReader(async (text) => {
+  const reader = new PolicyReader(maxBytes, async (text) => {
     read.push(text);
     if (text === 'deny') throw new UnreadablePolicy('the policy', 'must be an object.');
     return { ...READ };
-  }, maxBytes);
+  });
   return { reader, read };
 }
 
@@ -27,7 +27,7 @@ it('a text is read once, also if it is wanted again before it is read', async ()
 
 it('an account does not wait in the turns of another one for the same text', async () => {
   const begun: string[] = [];
-  const reader = new PolicyReader((_, account) => {
+  const reader = new PolicyReader(undefined, (_, account) => {
     begun.push(account);
     return account === 'ac_1' ? new Promise(() => undefined) : Promise.resolve(READ);
   });
@@ -45,14 +45,14 @@ it('what cannot be read is known as well', async () => {
 });
 
 it('a policy that makes the library fail cannot be read', async () => {
-  const reader = new PolicyReader(() => Promise.reject(new RangeError('Maximum call stack size exceeded')));
+  const reader = new PolicyReader(undefined, () => Promise.reject(new RangeError('Maximum call stack size exceeded')));
   const reading = await reader.read('{}', 'ac_1');
   expect(reading).toBeInstanceOf(UnreadablePolicy);
   expect(reading).toMatchObject({ message: 'the policy could not be read: Maximum call stack size exceeded' });
 });
 
 it('the oldest texts are dropped, and read again', async () => {
-  const { reader, read } = noting(160_000);
+  const { reader, read } = noting(36_000);
   const texts = ['{}', '{} ', '{}  ', '{}   '];
   for (const text of texts) await reader.read(text, 'ac_1');
   expect(texts.map((text) => reader.known(text) !== undefined)).toEqual([false, true, true, true]);
@@ -61,7 +61,7 @@ it('the oldest texts are dropped, and read again', async () => {
 });
 
 it('a text that is too long to be held is read each time', async () => {
-  const { reader, read } = noting(50_000);
+  const { reader, read } = noting(10_000);
   expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
   expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
   expect(read).toEqual(['{}', '{}']);

@@ -1,14 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import { messageOf } from '../../kernel/error-message.js';
-import { nextTurn } from '../../kernel/in-turns.js';
-import { parseTrafficPolicy, type TrafficPolicy, UnreadablePolicy } from '../../rules/index.js';
+import { readTrafficPolicy, type TrafficPolicy } from './traffic-policy.js';
+import { UnreadablePolicy } from './unreadable-policy.js';
 
-/** The most memory of the policies that are held as they were read, by the estimate of `sizeOf`. */
-const MAX_BYTES = 128 * 1024 * 1024;
-/** Measured: what the shortest policy takes, what a character can take, and more than the largest policy took. */
-const MIN_BYTES_OF_A_POLICY = 50_000;
-const BYTES_OF_A_CHARACTER = 200;
-const MAX_BYTES_OF_A_POLICY = 8_000_000;
+/** The most memory of the policies that are held as they were read. */
+const MAX_BYTES = 32 * 1024 * 1024;
+/** More than what a character of a text takes, and an entry. */
+const BYTES_OF_CHARACTER = 2;
+const BYTES_OF_ENTRY = 1_024;
 
 /** A policy of an edge, or why it cannot be read. */
 export type PolicyReading = TrafficPolicy | UnreadablePolicy;
@@ -19,8 +18,8 @@ export class PolicyReader {
   private readonly underWay = new Map<string, Promise<PolicyReading>>();
 
   constructor(
-    private readonly parse: (text: string, account: string) => Promise<TrafficPolicy> = readTrafficPolicy,
     maxBytes = MAX_BYTES,
+    private readonly parse: (text: string, account: string) => Promise<TrafficPolicy> = readTrafficPolicy,
   ) {
     this.held = new LRUCache<string, PolicyReading>({ maxSize: maxBytes, sizeCalculation: sizeOf });
   }
@@ -54,10 +53,5 @@ export class PolicyReader {
   }
 }
 
-const sizeOf = (_: PolicyReading, { length }: string): number =>
-  Math.min(MIN_BYTES_OF_A_POLICY + BYTES_OF_A_CHARACTER * length, MAX_BYTES_OF_A_POLICY);
-
-async function readTrafficPolicy(text: string, account: string): Promise<TrafficPolicy> {
-  await nextTurn(account);
-  return parseTrafficPolicy(text);
-}
+const sizeOf = (reading: PolicyReading, { length }: string): number =>
+  BYTES_OF_ENTRY + BYTES_OF_CHARACTER * length + (reading instanceof UnreadablePolicy ? 0 : reading.memoryBytes);
