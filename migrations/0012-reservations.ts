@@ -160,11 +160,11 @@ export class Reservations1795910400012 extends Topic {
           where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = r.version + 1), 3600000) / 1000)
       from removed r order by name
       on conflict (name) do update set account_id = excluded.account_id, until = excluded.until;
-      -- The streams of edges tell of the end of a rest for a day at most.
-      delete from resting_names where name in (
+      -- The streams of edges look for the ends of rests each moment. As an array, so that PostgreSQL selects the rows once.
+      delete from resting_names where name = any(array(
         select o.name from resting_names o
-        where o.until at time zone 'UTC' < (statement_timestamp() - interval '1 day') at time zone 'UTC'
-        limit 100 for update skip locked);
+        where o.until at time zone 'UTC' < (statement_timestamp() - interval '10 minutes') at time zone 'UTC'
+        limit 100 for update skip locked));
       return null;
     end $$;
     create trigger reserved_addrs_rest after delete on reserved_addrs referencing old table as removed

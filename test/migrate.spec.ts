@@ -44,7 +44,7 @@ const SCHEMA = {
   Transparency1795910400009: '3e5e1b13b4b89efd',
   TunnelSessions1795910400010: 'f2a49a593d3b1266',
   TunnelRecords1795910400011: 'faa343e4ed09a8b9',
-  Reservations1795910400012: '8f1d6261ef63c699',
+  Reservations1795910400012: '0c4f2b39d47b0556',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -3,6 +3,7 @@ import { decideAgain, isRepeatable } from '../src/api/gateway-api/decide-again/d
 import { findDecision } from '../src/api/gateway-api/decide-again/recorded-decision.js';
 import { type TestCredential, untilWritten, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
+import { eventually } from './support/eventually.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { GATEWAY_TOKEN, type Service, startService } from './support/service.js';
@@ -216,6 +217,30 @@ describe('a question', () => {
     expect(await reasons({ domain: `*.${name}` })).toEqual(FOR_A);
     await (await reserve(b, { domain: `b.${name}` })).free();
     expect(await reasons({ domain: `*.${name}` })).toEqual(['reserved_elsewhere', 'reserved_elsewhere']);
+  });
+});
+
+describe('a repeated question', () => {
+  it('is recorded if it is refused, and not if it is permitted', async () => {
+    const name = newName();
+    await reserve(a, { domain: name });
+    const ask = async (repeated?: boolean) => {
+      const body = { fingerprint: keyOfB.fingerprint, target: [{ domain: name }, { domain: `x.${name}` }], repeated };
+      return (await service.gateway.post('/ssh_gateway/authorize', body)).body.decisions.map(
+        ({ reason }: { reason: string }) => reason,
+      );
+    };
+    const recorded = async () => {
+      const { rows } = await service.pool.query(
+        `select reason from bind_decisions where target::text like $1 order by id`,
+        [`%${name}%`],
+      );
+      return rows.map(({ reason }) => reason);
+    };
+    const both = ['reserved_elsewhere', 'permitted'];
+    expect(await ask(true)).toEqual(both);
+    expect(await ask()).toEqual(both);
+    await eventually(async () => expect(await recorded()).toEqual(['reserved_elsewhere', ...both]));
   });
 });
 

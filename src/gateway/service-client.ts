@@ -90,10 +90,16 @@ export class ServiceClient {
   }
 
   /** One decision for each target. There may be up to 1,000 targets. */
-  async authorize(fingerprint: string, targets: readonly TargetBody[], source: string): Promise<readonly Decision[]> {
+  async authorize(
+    fingerprint: string,
+    targets: readonly TargetBody[],
+    source: string,
+    isRepeated = false,
+  ): Promise<readonly Decision[]> {
     const decided: Decision[] = [];
     for (const target of requestsOf(targets)) {
-      const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', { fingerprint, target, source });
+      const body = { fingerprint, target, source, ...(isRepeated && { repeated: true }) };
+      const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', body);
       const { decisions } = required(answer);
       if (decisions?.length !== target.length) throw new Unavailable('the service did not decide about each target');
       decided.push(...decisions);

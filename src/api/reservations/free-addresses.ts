@@ -70,8 +70,8 @@ export class FreeAddresses {
     const { rows } = await queryNamed<{ until: Date | null }>(this.pool, RESTS_UNTIL, [name, accountId]);
     const until = rows[0]?.until;
     if (until == null) return;
-    const sentence = `${quoted(name)} was another account's until a short time ago, and rests until ${until.toISOString()}.`;
-    throw new Problem('conflict', sentence);
+    const had = 'is, or overlaps, what another account had until a short time ago';
+    throw new Problem('conflict', `${quoted(name)} ${had}. That rests until ${until.toISOString()}.`);
   }
 
   /**

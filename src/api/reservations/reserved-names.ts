@@ -19,27 +19,33 @@ interface Found {
   readonly holder: string | null;
   /** Accounts with a domain that covers the name, or with what a wildcard or a domain covers. Two are enough to tell. */
   readonly accounts: readonly string[];
-  /** Accounts that deleted a reservation of it, or of what overlaps it, a short time ago. Two are enough to tell. */
+  /** Accounts that deleted a reservation of it, or of what overlaps it, a short time ago. Two of an overlap are enough to tell. */
   readonly resting: readonly string[];
 }
 
 /**
- * $1: names. A domain covers the addresses at its host, so names of one host share a look-up. Each look-up stops at the
- * second account, since an account can have thousands of names under a wildcard.
+ * $1: names. A domain covers the addresses at its host, so names of one host share a look-up; nobody can reserve port 0. A
+ * look-up stops at the second account: it reads at most what one account has under a wildcard.
  */
 const FIND = onPrimary({
   name: 'reserved_names',
   text: `with wanted as materialized (
       select name, host_of(name) as host, host_of(name) = name as is_host from unnest($1::text[]) as names(name)),
     hosts as materialized (
-      select h.host, h.is_host, array_remove(array[first.r, second.r], null) as accounts
+      select h.host, h.is_host, array_remove(array[first.r, second.r], null) as accounts,
+        array_remove(array[rest.account_id, other_rest.account_id], null) as resting
       from (select distinct host, is_host from wanted) h
       left join lateral (select r from reserving_accounts(h.host, h.is_host) r limit 1) first on true
-      left join lateral (select r from reserving_accounts(h.host, h.is_host) r where r <> first.r limit 1) second on true)
-    select w.name, a.account_id as holder, h.accounts,
-      array(select distinct r.account_id from resting_of(w.name) r order by 1 limit 2) as resting
+      left join lateral (select r from reserving_accounts(h.host, h.is_host) r where r <> first.r limit 1) second on true
+      cross join lateral (select h.host || case when h.is_host then '' else ':0' end as name) at
+      left join lateral (select account_id from resting_of(at.name) limit 1) rest on true
+      left join lateral (select account_id from resting_of(at.name) r where r.account_id <> rest.account_id limit 1)
+        other_rest on true)
+    select w.name, a.account_id as holder, h.accounts, array_remove(h.resting || r.account_id, null) as resting
     from wanted w join hosts h on h.host = w.host and h.is_host = w.is_host
-    left join lateral (select o.account_id from reserved_addrs o where o.addr = w.name limit 1) a on true`,
+    left join lateral (select o.account_id from reserved_addrs o where o.addr = w.name limit 1) a on true
+    left join lateral (select o.account_id from resting_names o where o.name = w.name and o.until > statement_timestamp() limit 1)
+      r on true`,
 });
 
 /** Who alone may bind or serve a target; null: nobody. All others are refused for the reason. */
@@ -63,7 +69,8 @@ export class ReservedNames {
 
   async read(targets: readonly BindTarget[]): Promise<Reservations> {
     const names = [...new Set(targets.flatMap(partsOf).map(nameOf))];
-    const found = (await Promise.all(names.map((name) => this.find(name)))).flatMap((one) => one ?? []);
+    const find = (name: string) => (name.startsWith('*.') ? this.findWildcard(name) : this.find(name));
+    const found = (await Promise.all(names.map(find))).flatMap((one) => one ?? []);
     const byName = new Map(found.map((one) => [one.name, one]));
     return { found, judge: (accountId, target) => this.judge(accountId, target, byName) };
   }
@@ -105,10 +112,14 @@ export class ReservedNames {
     return addressPools.some((pool) => covers(host, pool.host));
   }
 
-  private readonly find = coalesced<Found>(async (names) => {
+  private readonly find = coalesced<Found>((names) => this.lookUp(names));
+  /** Apart, since it can take long. */
+  private readonly findWildcard = coalesced<Found>((names) => this.lookUp(names));
+
+  private async lookUp(names: readonly string[]): Promise<ReadonlyMap<string, Found>> {
     const { rows } = await queryNamed<Found & object>(this.pool, FIND, [names]);
     return new Map(rows.map((row) => [row.name, row]));
-  });
+  }
 }
 
 /** A domain, or an address if it has a port. */

@@ -1,5 +1,6 @@
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import { OperatorError } from '../../kernel/operator-error.js';
+import { PacedTask } from '../../kernel/paced-task.js';
 import { OverlappingNames } from '../../rules/index.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
@@ -42,9 +43,8 @@ export class LiveRights implements GatewayPart, Followed {
   changeCount = 0;
   /** The reservations up to which all that is held was asked about. */
   private reservations: string | undefined;
-  /** The last review of all that is held, and the one that waits for it. */
-  private lastReview = Promise.resolve();
-  private nextReview: Promise<void> | undefined;
+  /** Others, whose names this gateway may not know, can reserve something without a pause. */
+  private readonly reviewOfAll = new PacedTask(() => this.review([...this.held], true));
 
   constructor(
     private readonly service: ServiceClient,
@@ -104,7 +104,7 @@ export class LiveRights implements GatewayPart, Followed {
   async reserved(data: unknown): Promise<void> {
     this.changeCount += 1;
     const event = data as { readonly names: readonly string[]; readonly of_others?: boolean };
-    if (event.of_others === true) return this.reviewAll();
+    if (event.of_others === true) return this.reviewOfAll.request();
     const names = new OverlappingNames(event.names);
     await this.review([...this.held].filter(({ question }) => namesOf(question).some((name) => names.overlap(name))));
   }
@@ -134,31 +134,24 @@ export class LiveRights implements GatewayPart, Followed {
     for (const right of rights) right.lose('service_unavailable');
   }
 
-  /** Other accounts can reserve without a pause: reviews of all run one at a time, and the next one stands for all later. */
-  private reviewAll(): Promise<void> {
-    this.nextReview ??= this.lastReview.then(() => {
-      this.nextReview = undefined;
-      const review = this.review([...this.held]);
-      this.lastReview = review.catch(() => undefined);
-      return review;
-    });
-    return this.nextReview;
-  }
-
-  /** Asks again about these rights. One question has all targets of a key and source. */
-  private async review(rights: readonly HeldRight[]): Promise<void> {
+  /**
+   * Asks again about these rights. One question has all targets of a key and source. `isRepeated`: the service need not
+   * record what it permits again.
+   */
+  private async review(rights: readonly HeldRight[], isRepeated = false): Promise<void> {
     const batches = batchesOf(rights);
     const next = async (): Promise<void> => {
-      for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) await this.reviewBatch(batch);
+      for (let batch = batches.pop(); batch !== undefined; batch = batches.pop())
+        await this.reviewBatch(batch, isRepeated);
     };
     await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, next));
   }
 
-  private async reviewBatch(batch: readonly HeldRight[]): Promise<void> {
+  private async reviewBatch(batch: readonly HeldRight[], isRepeated: boolean): Promise<void> {
     const [first] = batch;
     if (first === undefined) return;
     const targets = batch.map(({ question }) => question);
-    const decisions = await this.service.authorize(first.fingerprint, targets, first.source);
+    const decisions = await this.service.authorize(first.fingerprint, targets, first.source, isRepeated);
     for (const [n, right] of batch.entries()) if (this.held.has(right)) this.apply(decisions[n], right);
   }
 

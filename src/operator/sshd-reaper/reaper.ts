@@ -1,5 +1,6 @@
 import { type Followed, Follower, type Stop } from '../../gateway/index.js';
 import { messageOf } from '../../kernel/error-message.js';
+import { PacedTask } from '../../kernel/paced-task.js';
 import { OverlappingNames } from '../../rules/index.js';
 import type { GatewayService } from './gateway-service.js';
 import { type LogRecord, readLogin } from './log-lines.js';
@@ -35,6 +36,7 @@ export class Reaper implements Followed {
   /** The reservations up to which all sessions were reviewed. */
   private reservations: string | undefined;
   private reviewing: Promise<void> | undefined;
+  private readonly reviewOfAll = new PacedTask(() => this.reviewAll());
 
   constructor(
     private readonly service: GatewayService,
@@ -91,13 +93,21 @@ export class Reaper implements Followed {
    */
   async reserved(data: unknown): Promise<void> {
     const event = data as { readonly names: readonly string[]; readonly of_others?: boolean };
+    if (event.of_others === true) return this.reviewOfAll.request();
     const names = new OverlappingNames(event.names);
     const concerned = this.sessions
       .live()
-      .filter(({ answers }) => event.of_others === true || answers.some(({ options }) => mayPermit(options, names)));
+      .filter(({ answers }) => answers.some(({ options }) => mayPermit(options, names)));
     for (const { process } of concerned) this.doubtful.add(process);
-    const holders = concerned.filter(({ process }) => event.of_others === true || this.mayListenAt(process, names));
+    const holders = concerned.filter(({ process }) => this.mayListenAt(process, names));
     await this.review(holders.map((session) => ({ session, reason: 'reserved' })));
+  }
+
+  /** Others have reserved something whose names this gateway may not know. */
+  private async reviewAll(): Promise<void> {
+    const sessions = this.sessions.live();
+    for (const { process } of sessions) this.doubtful.add(process);
+    await this.review(sessions.map((session) => ({ session, reason: 'reserved' })));
   }
 
   stopped(data: unknown): void {

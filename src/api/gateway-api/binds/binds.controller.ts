@@ -61,7 +61,7 @@ export class BindsController {
     },
   )
   async authorize(
-    @Body() { public_key, fingerprint, target, source }: AuthorizeBody,
+    @Body() { public_key, fingerprint, target, source, repeated = false }: AuthorizeBody,
     @Req() request: FastifyRequest,
   ): Promise<BindDecisionAnswer | BindDecisionAnswers> {
     const { targets, isList } = await readAskedTargets(target);
@@ -69,6 +69,7 @@ export class BindsController {
     const decisions = await this.answers.authorize(gatewayOf(request), key, targets, {
       address: ipOf(request),
       source,
+      isRepeated: repeated,
     });
     const [first] = decisions;
     return isList || first === undefined ? { decisions: decisions.map(toAnswer) } : toAnswer(first);

@@ -1,7 +1,7 @@
 import { MAX_ALIASES } from '../../../rules/index.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, idPattern, type ParameterOf, queryParameter } from '../../http/openapi/parts.js';
-import { Anything, Text, TextOfBytes } from '../../http/validated-body.js';
+import { Anything, Flag, Text, TextOfBytes } from '../../http/validated-body.js';
 import {
   CREDENTIAL_ID,
   FINGERPRINT,
@@ -67,6 +67,12 @@ export class AuthorizeBody extends IdentifyBody {
     example: '203.0.113.9',
   })
   source?: string;
+  @Flag({
+    description:
+      'Whether the service permitted all this before, so that only refusals are recorded. Absent: every decision is.',
+    example: false,
+  })
+  repeated?: boolean;
 }
 
 /** The body may be a list, and not an object of fields. */

@@ -36,6 +36,8 @@ interface RequestOrigin {
   readonly address: string;
   /** Where the tunnel comes from, if the gateway sent it. */
   readonly source: string | undefined;
+  /** The gateway has these permissions already: only refusals are recorded. */
+  readonly isRepeated: boolean;
 }
 
 /**
@@ -86,7 +88,7 @@ export class GatewayAnswers {
     gateway: Gateway,
     fingerprint: string,
     targets: readonly BindTarget[],
-    { address, source }: RequestOrigin,
+    { address, source, isRepeated }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
     const { key, decided } = await this.decide(gateway, fingerprint, targets, source);
@@ -103,8 +105,9 @@ export class GatewayAnswers {
       readAt: key.readAt,
       isKeyDenied: this.deniedFingerprints.has(fingerprint),
     };
+    const recorded = isRepeated ? decided.filter(({ decision }) => !decision.allowed) : decided;
     this.queue.add(
-      decided.map(({ target, decision }) => ({ ...common, target, decision, id: this.ids.next('bd', decidedAt) })),
+      recorded.map(({ target, decision }) => ({ ...common, target, decision, id: this.ids.next('bd', decidedAt) })),
     );
     const decisions = decided.map(({ decision }) => decision);
     stopTimer(decisions, gateway);
