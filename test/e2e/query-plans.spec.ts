@@ -92,7 +92,6 @@ async function load(accountId: string, from: number, credentials: number, others
     `insert into reserved_addrs select '${accountId}', ${id('ra')}, 1, now(), '', '', 'own' || n || '.example:1', '' from ${rows(own)}`,
     `insert into reserved_domains select '${accountId}', ${id('rd')}, 1, now(), '', '', 'own' || n || '.example', '', '' from ${rows(own)}`,
     `insert into resting_names select 'r' || n || '.net', ${id('ac')}, now() + interval '1 hour' from ${rows(others)}`,
-    `insert into resting_names select 'r' || n || '.many.net', ${id('ac')}, now() + interval '1 hour' from ${rows(others)}`,
     `insert into resting_names select 'r' || n || '.own.net', '${accountId}', now() + interval '1 hour' from ${rows(own)}`,
     `insert into events select made.*, event_leaf_hash(account_id, position, stream_id, 1, event_id, type, data, metadata, at, recorded_at)
      from (select '${accountId}' as account_id, h.size + n - ${from} + 1 as position, ${id('sshcr')} as stream_id, 1 as stream_version, gen_random_uuid() as event_id, 'ssh_credential_created.v1' as type,
@@ -165,7 +164,6 @@ const TARGETS: readonly BindTarget[] = [
     { kind: 'domain', name: `*.h${n}.net` },
     { kind: 'domain', name: `r${n}.net` },
   ]),
-  { kind: 'domain', name: '*.many.net' },
   { kind: 'address', host: 'free.example', port: 0 },
   { kind: 'domain', name: 'free.example' },
 ];

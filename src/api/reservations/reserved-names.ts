@@ -25,7 +25,7 @@ interface Found {
 
 /**
  * $1: names. A domain covers the addresses at its host, so names of one host share a look-up; nobody can reserve port 0. A
- * look-up stops at the second account: it reads at most what one account has under a wildcard.
+ * look-up stops at the second account, if the plan lets it: an account can have thousands of names under a wildcard.
  */
 const FIND = onPrimary({
   name: 'reserved_names',
