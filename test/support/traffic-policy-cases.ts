@@ -487,8 +487,8 @@ const OWN: readonly TrafficPolicyCase[] = [
   denies("conn.client_ip.matches('^127[.]0[.]0[.][1-3]$')", ['127.0.0.1', '127.0.0.3'], ['127.0.0.4', '127.0.0.11']),
   denies(
     'conn.client_ip.isPrivateIp()',
-    ['10.1.2.3', '172.16.0.1', '192.168.0.1'],
-    ['127.0.0.1', '172.32.0.1', 'fd00::1'],
+    ['10.1.2.3', '172.16.0.1', '192.168.0.1', 'fc00::1', 'fd12:3456::1', 'fdff:ffff::1'],
+    ['127.0.0.1', '172.32.0.1', '::1', 'fe80::1', 'fbff::1', '2001:db8::1'],
   ),
   {
     what: 'a network that is computed, and is none',

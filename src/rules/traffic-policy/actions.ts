@@ -28,9 +28,11 @@ interface Log {
 
 /** The most bytes of all logs of a decision together, as JSON. */
 export const MAX_LOG_BYTES = 4_096;
-/** The most networks of an action, which are compiled in one turn. */
+/** The most networks of all actions of a policy. Those of an action are compiled in one turn. */
 const MAX_NETWORKS = 2_000;
 const NETWORKS_OF_A_STEP = 64;
+/** Longer than any id of an IP policy. */
+const MAX_ID = 64;
 const ACTION_TYPES = ['deny', 'close-connection', 'restrict-ips', 'log'];
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -79,14 +81,14 @@ function jsonOf(metadata: Fields, place: string): string {
 async function readRestrictIps(
   { enforce = true, allow, deny, ip_policies }: Fields,
   place: string,
-  { turns }: Expressions,
+  { turns, counts }: Expressions,
 ): Promise<RestrictIps> {
   if (typeof enforce !== 'boolean') throw new UnreadablePolicy(`${place}.enforce`, 'must be true or false.');
   const lists = { allow: textsOf(allow, `${place}.allow`), deny: textsOf(deny, `${place}.deny`) };
-  const count = lists.allow.length + lists.deny.length;
-  if (count > MAX_NETWORKS) {
+  counts.networks += lists.allow.length + lists.deny.length;
+  if (counts.networks > MAX_NETWORKS) {
     const limit = `the maximum is ${MAX_NETWORKS}; put more into IP policies`;
-    throw new UnreadablePolicy(place, `has ${count} networks in allow and deny; ${limit}.`);
+    throw new UnreadablePolicy(place, `makes the policy have ${counts.networks} networks in restrict-ips; ${limit}.`);
   }
   const rules: IpRule[] = [];
   for (const action of ['allow', 'deny'] as const) {
@@ -99,8 +101,8 @@ async function readRestrictIps(
   }
   await turns.step();
   const ipPolicyIds = textsOf(ip_policies, `${place}.ip_policies`);
-  const empty = ipPolicyIds.indexOf('');
-  if (empty >= 0) throw new UnreadablePolicy(`${place}.ip_policies[${empty}]`, 'must be the id of an IP policy.');
+  const wrong = ipPolicyIds.findIndex(({ length }) => length === 0 || length > MAX_ID);
+  if (wrong >= 0) throw new UnreadablePolicy(`${place}.ip_policies[${wrong}]`, 'must be the id of an IP policy.');
   return { type: 'restrict-ips', enforce, rules: compilePolicy(rules), ipPolicyIds };
 }
 

@@ -160,7 +160,10 @@ interface Registry {
   registerFunction(signature: string, handler: (...args: never[]) => unknown, options: { async: boolean }): unknown;
 }
 
-const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'].flatMap((cidr) => networkAround(cidr) ?? []);
+/** As in IsPrivate of Go, which the public service is written in. */
+const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'].flatMap(
+  (cidr) => networkAround(cidr) ?? [],
+);
 
 /** Registers the functions of this library. */
 export function registerFunctions(registry: Registry, running: Running): void {

@@ -3,6 +3,7 @@ import { networkAround } from '../ip-rules/network.js';
 import { type CelNode, VARIABLES } from './cel.js';
 import { type Bound, FUNCTIONS, type KnownFunction, METHODS, type Readings, weightOf } from './cel-functions.js';
 import { compilePattern, PatternRefused } from './pattern.js';
+import { MAX_PARTS, type PolicyCounts } from './policy-counts.js';
 import { timeZone } from './time-fields.js';
 import { quotedName } from './unreadable-policy.js';
 
@@ -18,10 +19,10 @@ interface Cost {
 
 /** cel-js goes down as deep as the expression; its stack overflows at some ten times this depth. */
 const MAX_DEPTH = 200;
-/** The most nodes, states of patterns and time zones of all expressions of a policy, which bound its memory. */
-const MAX_NODES = 25_000;
+/** The most states of patterns and time zones of all expressions of a policy, which bound its memory. */
 const MAX_STATES = 4_096;
-const [BYTES_OF_NODE, BYTES_OF_STATE] = [320, 256];
+/** A node and an expression take as much memory as this many values of JSON. */
+const [PARTS_OF_NODE, PARTS_OF_EXPRESSION] = [2, 4];
 const MAX_ZONES = 8;
 /** cel-js never forgets a type that it has seen, such as a list of lists of int. */
 const MAX_LEVELS = 3;
@@ -40,20 +41,18 @@ type Scope = ReadonlyMap<string, Bound>;
  * sizes come from the policy alone: lists stand in it, and the texts of variables are short.
  */
 export class ExpressionReader {
-  private nodes = 0;
-  private states = 0;
+  /** Of patterns. */
+  states = 0;
   private text = '';
   private readonly zones = new Set<string>();
   readonly readings: Readings = { networks: new Map(), patterns: new Map() };
 
-  /** What all expressions that were read take in memory, about. */
-  get memoryBytes(): number {
-    return this.nodes * BYTES_OF_NODE + this.states * BYTES_OF_STATE;
-  }
+  constructor(private readonly counts: PolicyCounts) {}
 
   /** The most steps of an evaluation, and of showing its value as a text. Throws ExpressionRefused. */
   stepsOf(text: string, root: CelNode): number {
     this.text = text;
+    this.counts.parts += PARTS_OF_EXPRESSION;
     const { steps, value, mayFail } = this.visit(root, new Map(), 1);
     return steps + weightOf(value) + (mayFail ? errorSteps(text) : 0);
   }
@@ -68,9 +67,9 @@ export class ExpressionReader {
     if (depth > MAX_DEPTH) {
       throw new ExpressionRefused(`is nested more than ${MAX_DEPTH} deep; write a list with in, or more expressions`);
     }
-    this.nodes += 1;
-    if (this.nodes > MAX_NODES) {
-      throw new ExpressionRefused(`makes the policy larger than ${MAX_NODES} nodes; use restrict-ips for long lists`);
+    this.counts.parts += PARTS_OF_NODE;
+    if (this.counts.parts > MAX_PARTS) {
+      throw new ExpressionRefused(`makes the policy larger than ${MAX_PARTS} parts; use restrict-ips for long lists`);
     }
     switch (node.op) {
       case 'value':

@@ -3,12 +3,16 @@ import type { Address } from '../ip-rules/address.js';
 import { type Bindings, bindingsOf, celEnvironment, TIMESTAMP } from './cel.js';
 import { type Running, registerFunctions, useOwnFunctions } from './cel-functions.js';
 import { ExpressionReader, ExpressionRefused } from './expression-steps.js';
+import type { PolicyCounts } from './policy-counts.js';
 import { timeText } from './time-fields.js';
 import type { Turns } from './turns.js';
 import { shortened, UnreadablePolicy } from './unreadable-policy.js';
 
 /** The most characters of an expression, which is read in one turn. */
 const MAX_EXPRESSION_LENGTH = 16_384;
+/** The most expressions of a policy and the most characters of them all, which bound the time to read it. */
+const MAX_EXPRESSIONS = 2_000;
+const MAX_CHARACTERS = 65_536;
 /** The most steps of a decision, and so of an expression. */
 export const MAX_STEPS = 25_000;
 /** What an evaluation takes beside the nodes of the expression. */
@@ -56,13 +60,19 @@ let firstParser = celEnvironment();
 
 /** The expressions of one policy, which share what they have read. */
 export class Expressions {
-  private readonly reader = new ExpressionReader();
+  private readonly reader: ExpressionReader;
   private warmUpSteps = 0;
 
-  constructor(readonly turns: Turns) {}
+  constructor(
+    readonly turns: Turns,
+    readonly counts: PolicyCounts,
+  ) {
+    this.reader = new ExpressionReader(counts);
+  }
 
-  get memoryBytes(): number {
-    return this.reader.memoryBytes;
+  /** States of patterns. */
+  get states(): number {
+    return this.reader.states;
   }
 
   /** An expression that is true or false. Throws UnreadablePolicy. */
@@ -82,6 +92,7 @@ export class Expressions {
       const limit = `the maximum is ${MAX_EXPRESSION_LENGTH}; use restrict-ips for long lists`;
       throw new UnreadablePolicy(place, `is ${text.length} characters long; ${limit}.`);
     }
+    this.count(text, place);
     const steps =
       orUnreadable(place, () => this.reader.stepsOf(text, firstParser.parse(text).ast)) + STEPS_OF_EVALUATION;
     if (steps > MAX_STEPS) {
@@ -103,6 +114,20 @@ export class Expressions {
     await this.turns.step();
     this.warmUp(evaluate, steps);
     return { place, steps, evaluate };
+  }
+
+  private count({ length }: string, place: string): void {
+    this.counts.expressions += 1;
+    this.counts.characters += length;
+    const { expressions, characters } = this.counts;
+    if (expressions > MAX_EXPRESSIONS) {
+      const limit = `more than ${MAX_EXPRESSIONS} expressions, those in \${ } included`;
+      throw new UnreadablePolicy(place, `makes the policy have ${limit}; compare with a list, as in x in ['a', 'b'].`);
+    }
+    if (characters > MAX_CHARACTERS) {
+      const limit = `more than ${MAX_CHARACTERS} characters of expressions`;
+      throw new UnreadablePolicy(place, `makes the policy have ${limit}; use restrict-ips for long lists.`);
+    }
   }
 
   /** The first evaluation takes twice as long as the next ones, so no connection has to be the first. */

@@ -1,5 +1,6 @@
 import { fieldsOf, type PolicyAction, readAction, textsOf } from './actions.js';
 import { type Expression, Expressions } from './expression.js';
+import { PolicyCounts } from './policy-counts.js';
 import { readPolicyText } from './policy-text.js';
 import { plainText } from './template.js';
 import { oneByOne, Turns } from './turns.js';
@@ -13,7 +14,7 @@ export interface TrafficPolicy {
   readonly rules: readonly PolicyRule[];
   /** The ids of all IP policies that its actions name, each once. */
   readonly ipPolicyIds: readonly string[];
-  /** About what it takes at most, for a cache of policies: some have a hundred times their text. */
+  /** About what it takes at most, for a cache of policies: some have many times their text. */
   readonly memoryBytes: number;
 }
 
@@ -27,10 +28,11 @@ export interface PolicyRule {
   readonly actions: readonly { readonly action: PolicyAction; readonly place: string }[];
 }
 
-/** The steps of a decision do not suffice for more. */
-const MAX_IP_POLICIES = 400;
+/** The most IP policies that a policy names: the steps of a decision do not suffice for more. */
+export const MAX_NAMED_IP_POLICIES = 400;
 const MAX_RULE_NAME = 255;
-const BYTES_OF_CHARACTER = 32;
+/** Measured: what a character, a part and a state of a pattern take at most. */
+const [BYTES_OF_CHARACTER, BYTES_OF_PART, BYTES_OF_STATE] = [2, 100, 96];
 /** The names of the rules; `inbound` is the older one. */
 const OWN_PHASES = ['on_tcp_connect', 'inbound'];
 /** Phases that a TCP connection does not go through. */
@@ -44,11 +46,8 @@ const OTHER_PHASES = ['on_http_request', 'on_http_response', 'outbound'];
 export async function readTrafficPolicy(text: string, account = ''): Promise<TrafficPolicy> {
   const turns = new Turns(account);
   await turns.step();
-  const document = fieldsOf(await readPolicyText(text, turns), 'the policy', [
-    ...OWN_PHASES,
-    ...OTHER_PHASES,
-    'enabled',
-  ]);
+  const read = await readPolicyText(text, turns);
+  const document = fieldsOf(read.document, 'the policy', [...OWN_PHASES, ...OTHER_PHASES, 'enabled']);
   for (const phase of OTHER_PHASES) refuseRules(document[phase], phase);
   const { enabled = true } = document;
   if (typeof enabled !== 'boolean') throw new UnreadablePolicy('enabled', 'must be true or false.');
@@ -56,19 +55,22 @@ export async function readTrafficPolicy(text: string, account = ''): Promise<Tra
   if (phases.length > 1)
     throw new UnreadablePolicy('inbound', 'is the older name of on_tcp_connect; send one of them.');
   const [phase] = phases;
-  const expressions = new Expressions(turns);
+  const counts = new PolicyCounts(read.parts);
+  const expressions = new Expressions(turns, counts);
   const rules = phase === undefined ? [] : await readRules(document[phase], phase, expressions);
   const ids = rules.flatMap(({ actions }) =>
     actions.flatMap(({ action }) => (action.type === 'restrict-ips' ? action.ipPolicyIds : [])),
   );
   const ipPolicyIds = [...new Set(ids)];
-  if (ipPolicyIds.length > MAX_IP_POLICIES) {
+  if (ipPolicyIds.length > MAX_NAMED_IP_POLICIES) {
     throw new UnreadablePolicy(
       'the policy',
-      `names ${ipPolicyIds.length} IP policies; the maximum is ${MAX_IP_POLICIES}.`,
+      `names ${ipPolicyIds.length} IP policies; the maximum is ${MAX_NAMED_IP_POLICIES}.`,
     );
   }
-  return { enabled, rules, ipPolicyIds, memoryBytes: text.length * BYTES_OF_CHARACTER + expressions.memoryBytes };
+  const memoryBytes =
+    text.length * BYTES_OF_CHARACTER + counts.parts * BYTES_OF_PART + expressions.states * BYTES_OF_STATE;
+  return { enabled, rules, ipPolicyIds, memoryBytes };
 }
 
 function refuseRules(rules: unknown, phase: string): void {
