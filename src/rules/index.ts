@@ -36,8 +36,8 @@ export { compileNetwork, type Network, networksContaining, parseCidr } from './i
 export { type KeyPolicy, type PublicKey, parseDeniedFingerprints, parsePublicKey } from './public-keys/public-key.js';
 export { MAX_PUBLIC_KEY_BYTES, readFingerprint } from './public-keys/public-key-type.js';
 export { WireFields } from './public-keys/public-key-wire.js';
-export { PolicyReader, type PolicyReading } from './traffic-policy/policy-reader.js';
 // Traffic policies
+export { PolicyReader, type PolicyReading, type PolicySummary } from './traffic-policy/policy-reader.js';
 export {
   decideTcpConnect,
   type TcpConnection,
@@ -45,5 +45,5 @@ export {
   type TrafficDecision,
   type TrafficReason,
 } from './traffic-policy/tcp-connect.js';
-export type { TrafficPolicy } from './traffic-policy/traffic-policy.js';
+export { MAX_NAMED_IP_POLICIES, type TrafficPolicy } from './traffic-policy/traffic-policy.js';
 export { UnreadablePolicy } from './traffic-policy/unreadable-policy.js';

@@ -66,3 +66,37 @@ it('a text that is too long to be held is read each time', async () => {
   expect(await reader.read('{}', 'ac_1')).toMatchObject({ rules: [] });
   expect(read).toEqual(['{}', '{}']);
 });
+
+it('a policy that is not held is read once for its summary', async () => {
+  const ipPolicyIds = ['ipp_a', '\ud800'];
+  const read: string[] = [];
+  const reader = new PolicyReader(1, async (text) => {
+    read.push(text);
+    if (text === 'deny') throw new UnreadablePolicy('the policy', 'must be an object.');
+    return { ...READ, ipPolicyIds };
+  });
+  for (let n = 0; n < 2; n += 1) {
+    expect(await reader.summary('{}', 'ac_1')).toEqual({ error: null, ipPolicyIds });
+    expect(await reader.summary('deny', 'ac_2')).toEqual({ error: 'the policy must be an object.', ipPolicyIds: [] });
+  }
+  await reader.read('{} ', 'ac_1');
+  await reader.summary('{} ', 'ac_1');
+  expect(read).toEqual(['{}', 'deny', '{} ']);
+});
+
+it('an account has one text read at a time, and all that ask for it get it', async () => {
+  const [begun, ends]: [string[], (() => void)[]] = [[], []];
+  const reader = new PolicyReader(1, (text, account) => {
+    begun.push(`${account} ${text}`);
+    return new Promise((resolve) => ends.push(() => resolve(READ)));
+  });
+  const ofOne = ['a', 'b', 'a', 'b'].map((text) => reader.summary(text, 'ac_1'));
+  const ofTwo = reader.summary('a', 'ac_2');
+  expect(begun).toEqual(['ac_1 a', 'ac_2 a']);
+  for (const end of ends.splice(0)) end();
+  await Promise.all([ofOne[0], ofOne[2], ofTwo]);
+  expect(begun).toEqual(['ac_1 a', 'ac_2 a', 'ac_1 b']);
+  for (const end of ends.splice(0)) end();
+  await Promise.all(ofOne);
+  expect(begun.length).toBe(3);
+});

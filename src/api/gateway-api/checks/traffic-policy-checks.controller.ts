@@ -1,5 +1,5 @@
 import { Controller, HttpCode, Post } from '@nestjs/common';
-import { PolicyReader } from '../../../rules/index.js';
+import { PolicyReader, UnreadablePolicy } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
@@ -7,7 +7,7 @@ import { Body } from '../../http/validated-body.js';
 import { compiled } from '../edges/edge-check.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
-import { checkTraffic, connectionNow, namedBy } from '../traffic-policies/traffic-check.js';
+import { checkTraffic, connectionOf } from '../traffic-policies/traffic-check.js';
 import { readValue, TrafficPolicyCheck, TrafficPolicyCheckBody } from '../traffic-policies/traffic-check.resource.js';
 import { CheckTurns } from './check-turns.js';
 
@@ -38,8 +38,9 @@ export class TrafficPolicyChecksController {
     return this.turns.run(request, async () => {
       const { accountId } = request.caller;
       const read = await this.trafficPolicies.read(value, accountId);
-      const policies = compiled(await this.ipPolicies.deciding(accountId, namedBy(read), client.address));
-      return checkTraffic(read, connectionNow(client, server), policies, request.baseUrl);
+      const named = read instanceof UnreadablePolicy ? [] : read.ipPolicyIds;
+      const policies = compiled(await this.ipPolicies.deciding(accountId, named, client.address));
+      return checkTraffic(read, connectionOf({ client, server }), policies, request.baseUrl);
     });
   }
 }

@@ -3,8 +3,8 @@ import {
   MAX_EDGES_OF_A_HOSTPORT,
   POLICY_BYTES_OF_A_NAME,
 } from '../../tcp-edges/tcp-edges.read-model.js';
-import type { ReadEdge } from './edge-check.js';
 import { MAX_SIZE_OF_AN_ANSWER } from './edges.resource.js';
+import type { ReadEdge } from './read-edges.js';
 
 /** The edges at a hostport that fit into an answer. */
 export interface LimitedEdges {

@@ -1,36 +1,24 @@
 import type { Entity } from '../../../event-log/index.js';
 import { compilePolicy, decideSource, type PolicyReading } from '../../../rules/index.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
-import type { Endpoint } from '../traffic-policies/endpoints.js';
-import { checkTraffic, connectionNow, type IpPolicies } from '../traffic-policies/traffic-check.js';
+import { checkTraffic, connectionOf, type IpPolicies, type Visit } from '../traffic-policies/traffic-check.js';
 import type { RulesByPolicy } from './edge-policies.js';
 import { type EdgeCheck, toEdgeCheck } from './edges.resource.js';
 
-/** An edge, and what its enabled traffic policy says. */
-export interface ReadEdge {
-  readonly edge: Entity<TcpEdge>;
-  /** Undefined: it has none, or none that is enabled. */
-  readonly traffic: PolicyReading | undefined;
-  /** The IP policies that the IP restriction names, then those that the traffic policy names, each once. */
-  readonly policyIds: readonly string[];
-}
-
-/** Who connects to an edge, and where. */
-export interface Visit {
-  readonly client: Endpoint;
-  readonly server: Endpoint;
-}
-
-/** Whether an edge lets a client in: first by its IP restriction, then by its traffic policy. */
+/**
+ * Whether an edge lets a client in: first by its IP restriction, then by its traffic policy. `traffic`: undefined if it
+ * has none that is enabled.
+ */
 export function checkEdge(
-  { edge, traffic }: ReadEdge,
+  edge: Entity<TcpEdge>,
+  traffic: PolicyReading | undefined,
   policies: IpPolicies,
-  { client, server }: Visit,
+  visit: Visit,
   baseUrl: string,
 ): EdgeCheck {
-  const decision = decideSource(edge.ip_restriction, policies, client.address);
+  const decision = decideSource(edge.ip_restriction, policies, visit.client.address);
   const asksTraffic = decision.allowed && traffic !== undefined;
-  const connection = connectionNow(client, server, edge.id);
+  const connection = connectionOf(visit, edge.id);
   return toEdgeCheck(decision, asksTraffic ? checkTraffic(traffic, connection, policies, baseUrl) : null, baseUrl);
 }
 

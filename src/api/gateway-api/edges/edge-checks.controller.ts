@@ -48,12 +48,13 @@ export class EdgeChecksController {
       const { accountId } = request.caller;
       const read = await this.edges.find({ accountId, id });
       if (read === undefined) throw TCP_EDGES.notFound();
-      const [rules, not_served] = await Promise.all([
+      const [traffic, rules, not_served] = await Promise.all([
+        this.edges.policyOf(read.edge),
         this.policies.deciding(accountId, read.policyIds, client.address),
         this.notServed(accountId, read.edge),
       ]);
       const server = given ?? serverAt(client, read.edge.hostports[0]?.canonical);
-      return { ...checkEdge(read, compiled(rules), { client, server }, request.baseUrl), not_served };
+      return { ...checkEdge(read.edge, traffic, compiled(rules), { client, server }, request.baseUrl), not_served };
     });
   }
 

@@ -1,5 +1,11 @@
 import { malformed } from '../../../kernel/problem.js';
-import { IP_REASONS, type IpDecision, type IpReason, type IpRule } from '../../../rules/index.js';
+import {
+  IP_REASONS,
+  type IpDecision,
+  type IpReason,
+  type IpRule,
+  MAX_NAMED_IP_POLICIES,
+} from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
 import { List, TextOfBytes } from '../../http/validated-body.js';
@@ -19,7 +25,8 @@ export const MAX_RULES_OF_AN_ANSWER = 20_000;
  * Twice what one edge can take: the IP policies that its IP restriction and its traffic policy name, and the text of the
  * traffic policy. It bounds the time in which the policies of an answer are read.
  */
-export const MAX_SIZE_OF_AN_ANSWER = 2 * (2 * MAX_IP_POLICIES + MAX_TRAFFIC_POLICY_BYTES / POLICY_BYTES_OF_A_NAME);
+export const MAX_SIZE_OF_AN_ANSWER =
+  2 * (MAX_IP_POLICIES + MAX_NAMED_IP_POLICIES + MAX_TRAFFIC_POLICY_BYTES / POLICY_BYTES_OF_A_NAME);
 const SIZE_LIMIT = `${MAX_SIZE_OF_AN_ANSWER} IP policies, where ${POLICY_BYTES_OF_A_NAME} bytes of a traffic policy count as one`;
 
 const RULE_ID = { description: 'Id of the rule.', example: `ipr_${EXAMPLE_KSUID}` };
@@ -264,7 +271,7 @@ export class EdgesOfHostports {
   @ApiField({ description: 'Each edge that lists one of the hostports, once.', listOf: ListedEdge })
   edges!: ListedEdge[];
   @ApiField({
-    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${SIZE_LIMIT}, or have too many rules: ask again about the missing ones. The first hostport is never missing.`,
+    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${SIZE_LIMIT}, or have too many rules, or if their traffic policies take long to read: ask again about the missing ones. The first hostport is never missing.`,
     listOf: EdgesOfHostport,
   })
   hostports!: EdgesOfHostport[];

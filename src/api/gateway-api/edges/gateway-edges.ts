@@ -1,28 +1,31 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
-import { mapInTurns } from '../../../kernel/in-turns.js';
-import { UnreadablePolicy } from '../../../rules/index.js';
+import { nextTurn } from '../../../kernel/in-turns.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
 import { toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
-import { type Endpoint, serverAt } from '../traffic-policies/endpoints.js';
-import type { IpPolicies } from '../traffic-policies/traffic-check.js';
+import type { IpPolicies, Visit } from '../traffic-policies/traffic-check.js';
 import { type LimitedEdges, limitEdges, limitHostports, resized } from './answer-size.js';
-import { checkEdge, compiled, type ReadEdge, type Visit } from './edge-check.js';
+import { checkEdge, compiled } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
 import {
+  type EdgeCheck,
   type EdgesOfHostports,
   type ListedEdge,
   type ListedEdges,
   MAX_RULES_OF_AN_ANSWER,
   type ResolvedTunnelGroup,
 } from './edges.resource.js';
-import { ReadEdges } from './read-edges.js';
+import { type ReadEdge, ReadEdges } from './read-edges.js';
+
+/** A fifth of what the gateway of this project waits for an answer: those of other accounts need time too. */
+const MAX_READING_MS = 1_000;
 
 /** What an answer says about the policies and the decision of an edge. */
 type Resolve = (read: ReadEdge) => Pick<ListedEdge, 'ip_policies' | 'check'>;
@@ -42,25 +45,29 @@ export class GatewayEdges {
   async list(
     { accountId }: Gateway,
     hostport: string,
-    client: Endpoint | undefined,
+    visit: Visit | undefined,
     baseUrl: string,
   ): Promise<ListedEdges> {
     const [found = []] = await this.find([hostport], accountId);
     const first = limitEdges(found);
-    const read = await this.read(first.kept);
+    const { read } = await this.readEdges.findAll(first.kept);
     const limited = limitEdges(resized(found, first, read));
-    const visit = client && { client, server: serverAt(client, hostport) };
     const edges = await this.listed(readOf(limited.kept, read), visit, baseUrl);
     return { edges, ...countsOf(limited, edges) };
   }
 
-  /** The hostports are canonical. Hostports beyond the size of an answer are left out, but never the first one. */
+  /**
+   * The hostports are canonical. Hostports beyond the size of an answer are left out, and those whose traffic policies
+   * are not read in time, but never the first one. Who asks again gets these, since the policies were read meanwhile.
+   */
   async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
     const all = await this.find(hostports, accountId);
     const first = limitHostports(all.map(limitEdges));
-    const read = await this.read(uniqueOf(first));
+    const timeUp = delay(MAX_READING_MS, undefined, { ref: false });
+    const { read, unread } = await this.readEdges.findAll(uniqueOf(first), first[0]?.kept.length, timeUp);
     const limited = limitHostports(first.map((one, n) => limitEdges(resized(all[n] ?? [], one, read))));
-    const { refs, edges } = await this.limitRules(uniqueOf(limited), limited[0]?.kept.length ?? 0, read, baseUrl);
+    const ready = uniqueOf(limited).filter(({ id }) => !unread.has(id));
+    const { refs, edges } = await this.limitRules(ready, limited[0]?.kept.length ?? 0, read, baseUrl);
     const listed = new Set(refs.map(({ id }) => id));
     const byId = new Map(edges.map((one) => [one.edge.id, one]));
     const answers = limited.flatMap((ofHostport, n) => {
@@ -104,12 +111,6 @@ export class GatewayEdges {
     }
   }
 
-  /** By their ids, without edges that are deleted meanwhile. */
-  private async read(refs: readonly Ref[]): Promise<ReadonlyMap<string, ReadEdge>> {
-    const found = await Promise.all(refs.map((ref) => this.readEdges.find(ref)));
-    return new Map(found.flatMap((read) => (read === undefined ? [] : [[read.edge.id, read] as const])));
-  }
-
   private async listed(edges: readonly ReadEdge[], visit: Visit | undefined, baseUrl: string): Promise<ListedEdge[]> {
     const [groups, resolve] = await Promise.all([
       Promise.all(edges.map(({ edge }) => this.groupOf(edge))),
@@ -119,7 +120,7 @@ export class GatewayEdges {
       account_id: read.edge.account_id,
       edge: toResource(read.edge, baseUrl),
       ...resolve(read),
-      traffic_policy_error: read.traffic instanceof UnreadablePolicy ? read.traffic.message : null,
+      traffic_policy_error: read.traffic?.error ?? null,
       tunnel_group: groups[n] ?? null,
     }));
   }
@@ -136,9 +137,13 @@ export class GatewayEdges {
       compiled(await this.policies.deciding(accountId, ids, address)),
     );
     const policiesOf = ({ edge }: ReadEdge): IpPolicies => ofAccounts.get(edge.account_id) ?? new Map();
-    // The policies of one account may take long, so others get their turns between two edges.
-    const { results } = await mapInTurns(edges, (read) => checkEdge(read, policiesOf(read), visit, baseUrl));
-    const checks = new Map(edges.map((read, n) => [read, results[n]]));
+    // One after another, so that the policies of an account are not all in memory, and others get their turns.
+    const checks = new Map<ReadEdge, EdgeCheck>();
+    for (const read of edges) {
+      const traffic = await this.readEdges.policyOf(read.edge);
+      await nextTurn(read.edge.account_id);
+      checks.set(read, checkEdge(read.edge, traffic, policiesOf(read), visit, baseUrl));
+    }
     return (read) => ({
       ip_policies: read.policyIds.map((id) => ({ id, exists: policiesOf(read).has(id), rules: null })),
       check: checks.get(read) ?? null,

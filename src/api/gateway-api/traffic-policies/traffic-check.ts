@@ -13,17 +13,19 @@ import type { TrafficPolicyCheck } from './traffic-check.resource.js';
 /** IP policies by their ids. One that does not exist has no entry. */
 export type IpPolicies = ReadonlyMap<string, ReturnType<typeof compilePolicy>>;
 
-/** The IP policies that a policy names, if there is one that can be read. */
-export const namedBy = (read: PolicyReading | undefined): readonly string[] =>
-  read === undefined || read instanceof UnreadablePolicy ? [] : read.ipPolicyIds;
+/** Who connects, where, and when. */
+export interface Visit {
+  readonly client: Endpoint;
+  readonly server: Endpoint;
+  /** Undefined: the connection begins now. */
+  readonly startedAt?: Date | undefined;
+}
 
-/** A connection that begins now. `endpointId`: the id of the edge; empty for a policy without one. */
-export const connectionNow = (
-  client: Endpoint,
-  server: Endpoint,
-  endpointId = '',
-  nowMs = Date.now(),
-): TcpConnection => ({ client, server, endpointId, startedAtMs: nowMs, nowMs });
+/** `endpointId`: the id of the edge; empty for a policy without one. */
+export function connectionOf({ client, server, startedAt }: Visit, endpointId = ''): TcpConnection {
+  const nowMs = Date.now();
+  return { client, server, endpointId, startedAtMs: startedAt?.getTime() ?? nowMs, nowMs };
+}
 
 /** What a traffic policy does with a connection. */
 export function checkTraffic(
