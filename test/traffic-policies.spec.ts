@@ -1,7 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts of policies, which fill ${ } themselves
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { EdgePolicies } from '../src/api/gateway-api/edges/edge-policies.js';
+import { GatewayEdges } from '../src/api/gateway-api/edges/gateway-edges.js';
+import { ReadEdges } from '../src/api/gateway-api/edges/read-edges.js';
+import { ReservedNames } from '../src/api/reservations/reserved-names.js';
+import { EntityQueries } from '../src/api/resources/entity-queries.js';
+import { EdgesByHostport } from '../src/api/tcp-edges/tcp-edges.read-model.js';
 import { parseAddress } from '../src/rules/ip-rules/address.js';
 import { compilePolicy } from '../src/rules/ip-rules/ip-policy.js';
+import { PolicyReader } from '../src/rules/traffic-policy/policy-reader.js';
 import { decideTcpConnect } from '../src/rules/traffic-policy/tcp-connect.js';
 import { readTrafficPolicy } from '../src/rules/traffic-policy/traffic-policy.js';
 import { ApiClient } from './support/api-client.js';
@@ -287,7 +294,7 @@ describe('POST /traffic_policy/check', () => {
   it('asks the IP policies of the account, whatever text names them', async () => {
     const foreign = await policyOf(['+0.0.0.0/0'], other.client);
     expect((await ask(restricting({ ip_policies: [foreign] }), '192.0.2.7', {}, other.client)).allowed).toBe(true);
-    for (const name of [foreign, 'elsewhere', '\u0000', '\ud800', 'x'.repeat(100_000)]) {
+    for (const name of [foreign, 'elsewhere', '\u0000', '\ud800', 'x'.repeat(64)]) {
       const value = restricting({ allow: ['0.0.0.0/0'], ip_policies: [name] });
       const { allowed, reason, notes } = await ask(value, '192.0.2.7');
       expect([allowed, reason, notes.length]).toEqual([false, 'ip_restricted', 1]);
@@ -388,6 +395,38 @@ describe('GET /ssh_gateway/edges', () => {
     expect(decided.ip_policies).toEqual(ip_policies.map((one: object) => ({ ...one, rules: null })));
   });
 
+  it('decides with the destination and the start of the connection', async () => {
+    const metadata = { at: '${conn.server_ip} ${conn.server_port} ${conn.ts.start}' };
+    const edge = await edgeWith(
+      JSON.stringify({ on_tcp_connect: [{ actions: [{ type: 'log', config: { metadata } }] }] }),
+    );
+    const said = async (more: string) => {
+      const query = `hostport=${edge.hostports[0]}&source=192.0.2.7${more}`;
+      const { status, body } = await service.gateway.get(`/ssh_gateway/edges?${query}`);
+      expect([status, body.msg]).toEqual([200, undefined]);
+      return body.edges[0].check.traffic_policy.logs[0].metadata.at;
+    };
+    const port = edge.hostports[0].split(':')[1];
+    expect(await said('')).toMatch(new RegExp(`^0\\.0\\.0\\.0 ${port} 20\\d\\d-`));
+    const destination = '&destination=[2001:db8::1]:22';
+    expect(await said(`${destination}&started_at=2026-03-04T09:30:15.5Z`)).toBe('2001:db8::1 22 2026-03-04T09:30:15Z');
+    expect(await said('&started_at=2026-03-04T09:30:15+02:00')).toBe(`0.0.0.0 ${port} 2026-03-04T07:30:15Z`);
+  });
+
+  it.each<[what: string, query: string, msg: RegExp]>([
+    ['a destination without a port', 'destination=192.0.2.1', /^destination .* is not an address with a port/],
+    ['an empty destination', 'destination=', /^destination is empty/],
+    ['two destinations', 'destination=[::1]:1&destination=[::1]:2', /^destination is given 2 times/],
+    ['a start that is no time', 'started_at=yesterday', /^started_at 'yesterday' is not an RFC 3339 time/],
+    ['a start without an offset', 'started_at=2026-03-04T09:30:15', /^started_at/],
+  ])('refuses %s, with and without a source', async (_, query, msg) => {
+    for (const source of ['', '&source=192.0.2.7']) {
+      const path = `/ssh_gateway/edges?hostport=traffic.example:1&${query}${source}`;
+      const { status, body } = await service.gateway.get(path);
+      expect([status, body.error_code, body.msg]).toEqual([400, 'ERR_TAS_400', expect.stringMatching(msg)]);
+    }
+  });
+
   it('leaves the rules out of an account that has more than its share, however they are named', async () => {
     const [a, b] = [await policyOf(['+192.0.2.0/24']), await policyOf([])];
     await service.pool.query(
@@ -421,15 +460,15 @@ describe('GET /ssh_gateway/edges', () => {
       await edgeWith(restricting({ ip_policies }), { hostports: [hostport] });
     }
     // Each takes 400 for the names, and some 16 for the text.
-    expect(await countsAt(hostport)).toEqual([14, 2, 14]);
+    expect(await countsAt(hostport)).toEqual([11, 5, 11]);
     const { body } = await service.gateway.post('/ssh_gateway/edges', { hostports: ['traffic.example:1', hostport] });
-    expect(body.hostports).toMatchObject([{ left_out: 0 }, { left_out: 2, before_left_out: 14 }]);
+    expect(body.hostports).toMatchObject([{ left_out: 0 }, { left_out: 5, before_left_out: 11 }]);
   });
 
   it('leaves out the edges beyond the texts of an answer, whatever they say', async () => {
     const hostport = 'long.example:1';
     for (let n = 0; n < 7; n += 1) await edgeWith(`${n}`.repeat(262_144), { hostports: [hostport] });
-    expect(await countsAt(hostport)).toEqual([5, 2, 5]);
+    expect(await countsAt(hostport)).toEqual([4, 3, 4]);
     const asked = ['traffic.example:1', hostport, 'many.example:1'];
     const { body } = await service.gateway.post('/ssh_gateway/edges', { hostports: asked });
     expect(body.hostports.map((one: { hostport: string }) => one.hostport)).toEqual(asked.slice(0, 2));
@@ -446,6 +485,45 @@ describe('POST /ssh_gateway/edges', () => {
     expect(body.edges).toMatchObject([
       { traffic_policy_error: expect.stringMatching(/^the policy must be an object/), ip_policies: [] },
       { traffic_policy_error: null, ip_policies: [{ id, exists: true, rules: [{ cidr: '192.0.2.0/24' }] }] },
+    ]);
+  });
+
+  it('leaves out the hostports whose policies are not read in time, but never the first one', async () => {
+    const held = '{"on_tcp_connect": [{"name": "held", "actions": [{"type": "deny"}]}]}';
+    const edges = [await edgeWith(DENY), await edgeWith('{}'), await edgeWith(held), await edgeWith('deny')];
+    const [first, second, slow, behind] = edges.map(({ hostports: [hostport] }): string => hostport);
+    let readHeld: () => void = () => undefined;
+    const isFree = new Promise<void>((resolve) => {
+      readHeld = resolve;
+    });
+    const reader = new PolicyReader(1, async (text) => {
+      if (text === held) await isFree;
+      return readTrafficPolicy(text);
+    });
+    const { pool } = service;
+    const entities = new EntityQueries(pool);
+    const answers = new GatewayEdges(
+      entities,
+      new EdgesByHostport(pool),
+      new ReadEdges(entities, reader),
+      new EdgePolicies(pool),
+      new ReservedNames(pool, { addressPools: [], reservationRestMs: 0, maxReservations: 0, unreservableHosts: [] }),
+    );
+    const answeredOf = async (hostports: (string | undefined)[]) => {
+      const asked = hostports.map((hostport) => hostport ?? '');
+      const answer = await answers.listAll({ name: 'g' }, asked, 'http://127.0.0.1');
+      return answer.hostports.map((one) => [one.hostport, one.edge_ids.length]);
+    };
+    expect(await answeredOf([first, second, slow, behind])).toEqual([
+      [first, 1],
+      [second, 1],
+    ]);
+    const ofFirst = answeredOf([slow]);
+    readHeld();
+    expect(await ofFirst).toEqual([[slow, 1]]);
+    expect(await answeredOf([second, behind])).toEqual([
+      [second, 1],
+      [behind, 1],
     ]);
   });
 });

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
@@ -63,8 +62,7 @@ export class GatewayEdges {
   async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
     const all = await this.find(hostports, accountId);
     const first = limitHostports(all.map(limitEdges));
-    const timeUp = delay(MAX_READING_MS, undefined, { ref: false });
-    const { read, unread } = await this.readEdges.findAll(uniqueOf(first), first[0]?.kept.length, timeUp);
+    const { read, unread } = await this.readEdges.findAll(uniqueOf(first), first[0]?.kept.length, MAX_READING_MS);
     const limited = limitHostports(first.map((one, n) => limitEdges(resized(all[n] ?? [], one, read))));
     const ready = uniqueOf(limited).filter(({ id }) => !unread.has(id));
     const { refs, edges } = await this.limitRules(ready, limited[0]?.kept.length ?? 0, read, baseUrl);

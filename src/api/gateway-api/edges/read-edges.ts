@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
@@ -24,8 +25,6 @@ interface ReadEdgesOfAnswer {
   readonly unread: ReadonlySet<string>;
 }
 
-const NEVER: Promise<unknown> = new Promise(() => undefined);
-
 /** Reads edges with their traffic policies. */
 @Injectable()
 export class ReadEdges {
@@ -39,12 +38,13 @@ export class ReadEdges {
     return edge && this.read(edge);
   }
 
-  /** Reads the first `needed` edges, and those of the others that are read before the time is up. */
-  async findAll(refs: readonly Ref[], needed = refs.length, timeUp = NEVER): Promise<ReadEdgesOfAnswer> {
+  /** Reads the first `needed` edges, and those of the others whose policies are read within `maxMs`. */
+  async findAll(refs: readonly Ref[], needed = refs.length, maxMs = 0): Promise<ReadEdgesOfAnswer> {
     const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
     const edges = found.flatMap((edge, n) =>
       edge === undefined ? [] : [{ accountId: edge.account_id, edge, isNeeded: n < needed }],
     );
+    const timeUp = delay(maxMs, undefined, { ref: false });
     const read = await readEachAccount(edges, ({ edge }) => this.read(edge), timeUp);
     return {
       read: new Map([...read].map(([{ edge }, one]) => [edge.id, one])),
