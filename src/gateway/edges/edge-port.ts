@@ -1,18 +1,21 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../kernel/error-message.js';
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
 import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
-import { type Admission, NOT_ALLOWED } from './admission.js';
-import type { Admissions } from './admissions.js';
+import type { Admissions, Visit } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
 import type { EdgePlaces } from './edge-places.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
 import type { Judgement, ServedEdge } from './served-edge.js';
+
+/** How long the review of an open connection pauses if the service does not answer. */
+const REVIEW_AGAIN_MS = 1_000;
 
 /** The parts that all edge ports of a gateway share. */
 export interface EdgePortContext {
@@ -24,11 +27,14 @@ export interface EdgePortContext {
 /** One hostport of edges: the listener, while an edge is served there, and the connections to that edge. */
 export class EdgePort {
   private server: Server | undefined;
-  private served: ServedEdge | undefined;
+  private listening: Promise<boolean> | undefined;
   private readonly connections = new Set<EdgeConnection>();
+  private readonly reviewed = new Set<EdgeConnection>();
   private turn = 0;
   private loggedReason: string | undefined;
   private readonly context: GatewayContext;
+  /** The edge that is served here. */
+  served: ServedEdge | undefined;
   concerns: ReadonlySet<string> = new Set();
   /** The account of the edge that is served here, or was the last one. */
   accountId: string | undefined;
@@ -41,26 +47,23 @@ export class EdgePort {
     this.context = shared.context;
   }
 
-  /** The id of the edge that is served here. */
-  get edgeId(): string | undefined {
-    return this.served?.id;
-  }
-
+  /** Whether somebody may lose a right here. */
   get isServing(): boolean {
-    return this.server !== undefined;
+    return this.server !== undefined || this.connections.size > 0;
   }
 
   /**
    * Changes what is served here; connections that the change still allows stay open. A closed port opens only with
-   * `mayOpen`. Resolves with false if the gateway cannot listen at the address.
+   * `mayOpen`. Resolves with false if the gateway cannot listen at the address. Waits for no decision about a connection,
+   * so that none delays the next change.
    */
   async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.served = served;
     this.accountId = served?.accountId ?? this.accountId;
     if (refusal !== undefined) this.logClosed(refusal);
-    await this.reviewConnections();
-    if (served === undefined) this.stopListening();
-    else if (this.server === undefined && mayOpen) return this.listen();
+    for (const connection of this.connections) this.review(connection);
+    if (served?.isOpen !== true) this.stopListening();
+    else if (this.server === undefined && mayOpen) return this.startListening();
     return true;
   }
 
@@ -71,33 +74,40 @@ export class EdgePort {
     for (const connection of this.connections) connection.end('edge_closed');
   }
 
-  private async reviewConnections(): Promise<void> {
-    await Promise.all([...this.connections].map((connection) => this.review(connection)));
+  private review(connection: EdgeConnection): void {
+    const admission = this.shared.admissions.decideAtOnce(connection, this.served);
+    if (admission?.refusal !== undefined) connection.end(admission.refusal);
+    if (admission !== undefined || this.reviewed.has(connection)) return;
+    this.reviewed.add(connection);
+    void this.reviewInTurn(connection)
+      .catch((error) => {
+        connection.end('internal');
+        this.context.failures.count(this.hostport, error);
+      })
+      .finally(() => this.reviewed.delete(connection));
   }
 
-  private async review(connection: EdgeConnection): Promise<void> {
-    const { served, hostport } = this;
-    if (served === undefined) return connection.end('not_allowed');
-    const first = await this.shared.admissions.decideFirst(connection, served, hostport);
-    if (first?.refusal !== undefined) connection.end(first.refusal);
-    // Not awaited: many decisions by a traffic policy must not delay the next change of the hostport.
-    if (first === undefined) void this.reviewByPolicy(connection, served);
+  /** Decides again if the edge has changed after its turn. */
+  private async reviewInTurn(connection: EdgeConnection): Promise<void> {
+    const visit = new PortVisit(this, connection, true);
+    let unansweredSinceMs: number | undefined;
+    do {
+      const admission = await this.shared.admissions.decide(visit).catch(unlessUnavailable);
+      if (admission?.refusal !== undefined) connection.end(admission.refusal);
+      unansweredSinceMs = admission === undefined ? (unansweredSinceMs ?? performance.now()) : undefined;
+      if (unansweredSinceMs === undefined) continue;
+      // As if the service were away.
+      const isOver = performance.now() - unansweredSinceMs > this.context.settings.outageGraceMs;
+      if (isOver) connection.end('service_unavailable');
+      else await sleep(REVIEW_AGAIN_MS, undefined, { ref: false });
+    } while (!connection.socket.destroyed && (unansweredSinceMs !== undefined || !visit.isUpToDate));
   }
 
-  private async reviewByPolicy(connection: EdgeConnection, served: ServedEdge): Promise<void> {
-    const isWanted = (): boolean => this.served === served && !connection.socket.destroyed;
-    try {
-      const admission = await this.shared.admissions.decideHere(connection, served, this.hostport, isWanted);
-      if (admission?.refusal !== undefined && isWanted()) connection.end(admission.refusal);
-    } catch (error) {
-      connection.end('internal');
-      this.context.failures.count(this.hostport, error);
-    }
-  }
-
-  private async admissionOf(connection: EdgeConnection): Promise<Admission> {
-    const { served, hostport } = this;
-    return served === undefined ? NOT_ALLOWED : this.shared.admissions.decide(connection, served, hostport);
+  private startListening(): Promise<boolean> {
+    this.listening ??= this.listen().finally(() => {
+      this.listening = undefined;
+    });
+    return this.listening;
   }
 
   private async listen(): Promise<boolean> {
@@ -113,7 +123,7 @@ export class EdgePort {
       // Accepting can fail for a moment, for example without a free file descriptor.
       server.on('error', (error) => this.context.failures.count(this.hostport, error));
       // The port was closed while the server began to listen. A server that is closed earlier emits no event.
-      if (this.served === undefined) server.close();
+      if (this.served?.isOpen !== true) server.close();
       else this.listensBy(server, this.served);
       return true;
     } catch (error) {
@@ -145,7 +155,7 @@ export class EdgePort {
   }
 
   private async accept(socket: Socket): Promise<void> {
-    if (this.served === undefined) return void socket.destroy();
+    if (this.served?.isOpen !== true) return void socket.destroy();
     const { hostport } = this;
     const at = { hostport, edge: this.served.id, account: this.served.accountId };
     const connection = new EdgeConnection(socket, this.served, this.context.now());
@@ -182,8 +192,8 @@ export class EdgePort {
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
     if (!this.enter(connection)) return 'too_many_connections';
-    const { served } = this;
-    connection.admission = await this.admissionOf(connection);
+    const visit = new PortVisit(this, connection, false);
+    connection.admission = await this.shared.admissions.decide(visit);
     if (connection.admission.refusal !== undefined) return connection.admission.refusal;
     const { accountId, labels } = connection.edge;
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));
@@ -192,8 +202,8 @@ export class EdgePort {
     const heard = group.filter(({ signs }) => !signs.isSilent);
     const isCarried = await connection.carryTo(inTurn(heard, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
-    // The edge may have changed while the channel was opened. The review of that change did not see this connection.
-    if (this.served !== served) connection.admission = await this.admissionOf(connection);
+    // The edge may have changed while the channel was opened, and then the labels of the tunnel count again.
+    if (!visit.isUpToDate) connection.admission = await this.shared.admissions.decide(visit);
     return connection.admission.refusal ?? 'carried';
   }
 
@@ -204,4 +214,31 @@ export class EdgePort {
     if (edgeProxyProtocol !== 'all' && !isNamed(edgeProxyProtocol)) return undefined;
     return proxyHeader(source, { address: socket.localAddress ?? '', port: socket.localPort ?? 0 });
   }
+}
+
+/** A connection at a port, and the edge that the last decision about it has seen. */
+class PortVisit implements Visit {
+  readonly hostport: string;
+  private seen: ServedEdge | undefined;
+
+  constructor(
+    private readonly port: EdgePort,
+    readonly connection: EdgeConnection,
+    readonly isReview: boolean,
+  ) {
+    this.hostport = port.hostport;
+  }
+
+  served(): ServedEdge | undefined {
+    this.seen = this.port.served;
+    return this.seen;
+  }
+
+  get isUpToDate(): boolean {
+    return this.seen === this.port.served;
+  }
+}
+
+function unlessUnavailable(error: unknown): undefined {
+  if (!(error instanceof Unavailable)) throw error;
 }
