@@ -7,16 +7,7 @@ import type { EdgeCheck } from './edge-answer.js';
 import type { EdgeConnection } from './edge-connection.js';
 import type { AskedClient, EdgesOfService } from './edges-of-service.js';
 import type { ServedEdge } from './served-edge.js';
-
-/** A connection about which is decided. */
-export interface Visit {
-  readonly connection: EdgeConnection;
-  readonly hostport: string;
-  /** The connection is open already. */
-  readonly isReview: boolean;
-  /** The edge that is served when this is called. */
-  readonly served: () => ServedEdge | undefined;
-}
+import type { Visit } from './visit.js';
 
 /** Decides whether an edge lets a client in: by its IP rules, then by its traffic policy. */
 export class Admissions {
@@ -33,8 +24,8 @@ export class Admissions {
    * decide, and does not answer.
    */
   async decide(visit: Visit): Promise<Admission> {
-    while (!visit.connection.socket.destroyed) {
-      const edge = visit.served();
+    while (!visit.isGone) {
+      const edge = visit.look();
       const atOnce = this.decideAtOnce(visit.connection, edge);
       if (atOnce !== undefined || edge === undefined) return atOnce ?? NOT_ALLOWED;
       const admission = (await this.decideByService(visit, edge)) ?? (await this.decideInTurn(visit, edge));
@@ -50,10 +41,15 @@ export class Admissions {
     return isLetIn === true && edge?.policy === undefined ? LET_IN : undefined;
   }
 
+  /** Whether only the service can decide, by the IP rules or by the traffic policy. */
+  isAsked(connection: EdgeConnection, edge: ServedEdge): boolean {
+    return edge.policy?.isAsked === true || connection.isLetInBy(edge) === 'ask';
+  }
+
   /** Undefined: the IP rules let the client in, and the traffic policy decides here. */
   private async decideByService(visit: Visit, edge: ServedEdge): Promise<Admission | undefined> {
     const { policy } = edge;
-    if (policy?.isAsked !== true && visit.connection.isLetInBy(edge) === true) return undefined;
+    if (!this.isAsked(visit.connection, edge)) return undefined;
     const check = await this.ask(visit, edge);
     if (check === undefined) return NOT_ALLOWED;
     const { allowed, reason, traffic_policy } = check;
@@ -66,15 +62,18 @@ export class Admissions {
   /** Undefined: the edge has changed before its turn, and the service must be asked about it. */
   private decideInTurn(visit: Visit, asked: ServedEdge): Promise<Admission | undefined> {
     const { connection, hostport, isReview } = visit;
-    const isWanted = (): boolean => !connection.socket.destroyed;
-    return this.turns.take({ accountId: asked.accountId, hostport, isReview }, isWanted, () => {
-      const edge = visit.served();
-      const atOnce = this.decideAtOnce(connection, edge);
-      if (atOnce !== undefined || edge === undefined) return atOnce;
-      const admission = this.decideHere(connection, edge);
-      const isUnsure = edge !== asked && connection.isLetInBy(edge) === 'ask';
-      return isUnsure && admission?.refusal === undefined ? undefined : admission;
-    });
+    return this.turns.take(
+      { accountId: asked.accountId, hostport, isReview },
+      () => !visit.isGone,
+      () => {
+        const edge = visit.look();
+        const atOnce = this.decideAtOnce(connection, edge);
+        if (atOnce !== undefined || edge === undefined) return atOnce;
+        const admission = this.decideHere(connection, edge);
+        const isUnsure = edge !== asked && connection.isLetInBy(edge) === 'ask';
+        return isUnsure && admission?.refusal === undefined ? undefined : admission;
+      },
+    );
   }
 
   /** Undefined: only the service can decide. */
@@ -90,7 +89,8 @@ export class Admissions {
     return { client, server, startedAtMs, endpointId: id, nowMs: this.now() };
   }
 
-  private async ask({ connection, hostport, isReview }: Visit, edge: ServedEdge): Promise<EdgeCheck | undefined> {
+  private async ask(visit: Visit, edge: ServedEdge): Promise<EdgeCheck | undefined> {
+    const { connection, hostport, isReview } = visit;
     const { client, server, startedAtMs } = connection;
     if (client === undefined || server === undefined) return undefined;
     // Only a traffic policy can tell two clients at the same address apart.
@@ -99,10 +99,9 @@ export class Admissions {
         ? wholeOf({ client, server, startedAtMs })
         : { source: addressText(client.address) };
     const text = JSON.stringify([hostport, edge.id, asked]);
-    const isWanted = (): boolean => !connection.socket.destroyed;
     return this.questions.ask(
       { accountId: edge.accountId, source: sourceOf(connection.source.address), isReview, text },
-      isWanted,
+      () => !visit.isGone,
       () => this.service.check(hostport, edge.id, asked),
     );
   }

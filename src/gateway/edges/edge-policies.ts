@@ -8,12 +8,14 @@ const MAX_BYTES_OF_ACCOUNT = 32 * 1024 * 1024;
 /** A policy that was read has at least so much for each character of its text. */
 const LEAST_BYTES_OF_CHARACTER = 32;
 
+type Reader = Pick<PolicyReader, 'known' | 'read'>;
+
 /**
  * Judges answers about hostports. It reads the traffic policies, one of an account at a time, and holds those that are in
  * force.
  */
 export class EdgePolicies {
-  private readonly reader: Pick<PolicyReader, 'known' | 'read'>;
+  private readonly reader: Reader;
   private readonly memory: PolicyMemory;
   /** The text that the newest answer about each hostport waits for. */
   private readonly awaited = new Map<string, UnreadText>();
@@ -29,9 +31,12 @@ export class EdgePolicies {
       readonly freed: (hostports: readonly string[]) => void;
       readonly failed: (error: unknown) => void;
     },
-    { reader = new PolicyReader(), maxBytesOfAccount = MAX_BYTES_OF_ACCOUNT } = {},
+    {
+      reader,
+      maxBytesOfAccount = MAX_BYTES_OF_ACCOUNT,
+    }: { readonly reader?: Reader; readonly maxBytesOfAccount?: number } = {},
   ) {
-    this.reader = reader;
+    this.reader = reader ?? new PolicyReader();
     this.memory = new PolicyMemory(maxBytesOfAccount, ways.freed);
   }
 

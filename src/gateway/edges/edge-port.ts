@@ -1,21 +1,19 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../kernel/error-message.js';
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
 import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
-import type { Admissions, Visit } from './admissions.js';
+import type { Admissions } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
 import type { EdgePlaces } from './edge-places.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
+import { Reviews } from './reviews.js';
 import type { Judgement, ServedEdge } from './served-edge.js';
-
-/** How long the review of an open connection pauses if the service does not answer. */
-const REVIEW_AGAIN_MS = 1_000;
+import { Visit } from './visit.js';
 
 /** The parts that all edge ports of a gateway share. */
 export interface EdgePortContext {
@@ -29,7 +27,7 @@ export class EdgePort {
   private server: Server | undefined;
   private listening: Promise<boolean> | undefined;
   private readonly connections = new Set<EdgeConnection>();
-  private readonly reviewed = new Set<EdgeConnection>();
+  private readonly reviews: Reviews;
   private turn = 0;
   private loggedReason: string | undefined;
   private readonly context: GatewayContext;
@@ -45,6 +43,8 @@ export class EdgePort {
     private readonly shared: EdgePortContext,
   ) {
     this.context = shared.context;
+    const failed = (error: unknown): void => this.context.failures.count(hostport, error);
+    this.reviews = new Reviews(this, shared.admissions, { graceMs: this.context.settings.outageGraceMs, failed });
   }
 
   /** Whether somebody may lose a right here. */
@@ -61,7 +61,7 @@ export class EdgePort {
     this.served = served;
     this.accountId = served?.accountId ?? this.accountId;
     if (refusal !== undefined) this.logClosed(refusal);
-    for (const connection of this.connections) this.review(connection);
+    for (const connection of this.connections) this.reviews.review(connection);
     if (served?.isOpen !== true) this.stopListening();
     else if (this.server === undefined && mayOpen) return this.startListening();
     return true;
@@ -72,35 +72,6 @@ export class EdgePort {
     this.served = undefined;
     this.stopListening();
     for (const connection of this.connections) connection.end('edge_closed');
-  }
-
-  private review(connection: EdgeConnection): void {
-    const admission = this.shared.admissions.decideAtOnce(connection, this.served);
-    if (admission?.refusal !== undefined) connection.end(admission.refusal);
-    if (admission !== undefined || this.reviewed.has(connection)) return;
-    this.reviewed.add(connection);
-    void this.reviewInTurn(connection)
-      .catch((error) => {
-        connection.end('internal');
-        this.context.failures.count(this.hostport, error);
-      })
-      .finally(() => this.reviewed.delete(connection));
-  }
-
-  /** Decides again if the edge has changed after its turn. */
-  private async reviewInTurn(connection: EdgeConnection): Promise<void> {
-    const visit = new PortVisit(this, connection, true);
-    let unansweredSinceMs: number | undefined;
-    do {
-      const admission = await this.shared.admissions.decide(visit).catch(unlessUnavailable);
-      if (admission?.refusal !== undefined) connection.end(admission.refusal);
-      unansweredSinceMs = admission === undefined ? (unansweredSinceMs ?? performance.now()) : undefined;
-      if (unansweredSinceMs === undefined) continue;
-      // As if the service were away.
-      const isOver = performance.now() - unansweredSinceMs > this.context.settings.outageGraceMs;
-      if (isOver) connection.end('service_unavailable');
-      else await sleep(REVIEW_AGAIN_MS, undefined, { ref: false });
-    } while (!connection.socket.destroyed && (unansweredSinceMs !== undefined || !visit.isUpToDate));
   }
 
   private startListening(): Promise<boolean> {
@@ -192,7 +163,7 @@ export class EdgePort {
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
     if (!this.enter(connection)) return 'too_many_connections';
-    const visit = new PortVisit(this, connection, false);
+    const visit = new Visit(connection, this.hostport, () => this.served);
     connection.admission = await this.shared.admissions.decide(visit);
     if (connection.admission.refusal !== undefined) return connection.admission.refusal;
     const { accountId, labels } = connection.edge;
@@ -202,8 +173,8 @@ export class EdgePort {
     const heard = group.filter(({ signs }) => !signs.isSilent);
     const isCarried = await connection.carryTo(inTurn(heard, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
-    // The edge may have changed while the channel was opened, and then the labels of the tunnel count again.
-    if (!visit.isUpToDate) connection.admission = await this.shared.admissions.decide(visit);
+    // The edge may have changed since the client arrived, and then the labels of the tunnel count again.
+    if (this.served !== connection.edge) connection.admission = await this.shared.admissions.decide(visit);
     return connection.admission.refusal ?? 'carried';
   }
 
@@ -214,31 +185,4 @@ export class EdgePort {
     if (edgeProxyProtocol !== 'all' && !isNamed(edgeProxyProtocol)) return undefined;
     return proxyHeader(source, { address: socket.localAddress ?? '', port: socket.localPort ?? 0 });
   }
-}
-
-/** A connection at a port, and the edge that the last decision about it has seen. */
-class PortVisit implements Visit {
-  readonly hostport: string;
-  private seen: ServedEdge | undefined;
-
-  constructor(
-    private readonly port: EdgePort,
-    readonly connection: EdgeConnection,
-    readonly isReview: boolean,
-  ) {
-    this.hostport = port.hostport;
-  }
-
-  served(): ServedEdge | undefined {
-    this.seen = this.port.served;
-    return this.seen;
-  }
-
-  get isUpToDate(): boolean {
-    return this.seen === this.port.served;
-  }
-}
-
-function unlessUnavailable(error: unknown): undefined {
-  if (!(error instanceof Unavailable)) throw error;
 }
