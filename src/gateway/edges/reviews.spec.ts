@@ -49,11 +49,11 @@ function trial({ count = 1, graceMs = 60_000, now = (): number => 0 } = {}) {
 
 function connectionFrom(remotePort: number): EdgeConnection {
   const ends = { remoteAddress: '192.0.2.7', remotePort, localAddress: '192.0.2.1', localPort: 20_000 };
-  const socket = { ...ends, destroyed: false, setNoDelay: () => 0, setKeepAlive: () => 0, on: () => 0 };
-  const destroy = () => {
+  const socket = { ...ends, destroyed: false, setNoDelay: () => 0, setKeepAlive: () => 0, on: () => 0, destroy };
+  function destroy(): void {
     socket.destroyed = true;
-  };
-  return new EdgeConnection({ ...socket, destroy } as unknown as Socket, LETS_IN, 0);
+  }
+  return new EdgeConnection(socket as unknown as Socket, LETS_IN, 0);
 }
 
 async function until(isSo: () => boolean): Promise<void> {
