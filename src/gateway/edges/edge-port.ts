@@ -53,9 +53,8 @@ export class EdgePort {
   }
 
   /**
-   * Changes what is served here; connections that the change still allows stay open. A closed port opens only with
-   * `mayOpen`. Resolves with false if the gateway cannot listen at the address. Waits for no decision about a connection,
-   * so that none delays the next change.
+   * Changes what is served here, and waits for no decision about an open connection, which would delay the next change.
+   * A closed port opens only with `mayOpen`. Resolves with false if the gateway cannot listen at the address.
    */
   async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.served = served;
