@@ -22,9 +22,7 @@ export class EdgesOfService {
     return (await this.ask<{ ports: number[] }>('GET', `edges/ports?${new URLSearchParams({ host })}`)).ports;
   }
 
-  /**
-   * A hostport is missing if the answer has no room for it: ask again about it. The first hostport is never missing.
-   */
+  /** A hostport is missing if the answer has no room for it, or if the service is not done with it: ask again about it. */
   async at(hostports: readonly string[]): Promise<ReadonlyMap<string, EdgeAnswer>> {
     const answer = await this.ask<EdgesOfHostports>('POST', 'edges', { hostports });
     const byId = new Map(answer.edges.map((one) => [one.edge.id, one]));
