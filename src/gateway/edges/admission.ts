@@ -13,7 +13,7 @@ export interface Admission {
 
 export const LET_IN: Admission = {};
 export const NOT_ALLOWED: Admission = { refusal: 'not_allowed' };
-/** For a policy that was read when its edge was served, and that an earlier version of the service did not decide. */
+/** For a policy about which only the service can decide, if it is an earlier version that does not. */
 export const UNREADABLE: Admission = { refusal: 'traffic_policy', reason: 'unreadable' };
 
 interface Decided extends Pick<TrafficDecision, 'allowed' | 'logs'> {

@@ -6,9 +6,9 @@ function held() {
   const questions = new ClientQuestions<boolean>();
   const asked: string[] = [];
   const answers: ((isAllowed: boolean) => void)[] = [];
-  const ask = (accountId: string, source: string, n = 0, isWanted = () => true) => {
+  const ask = (accountId: string, source: string, n = 0, isWanted = () => true, isReview = false) => {
     const text = `${accountId} ${source} ${n}`;
-    return questions.ask({ accountId, source, text }, isWanted, () => {
+    return questions.ask({ accountId, source, isReview, text }, isWanted, () => {
       asked.push(text);
       return new Promise((resolve) => answers.push(resolve));
     });
@@ -37,6 +37,16 @@ it('accounts take turns, and the sources within an account', async () => {
   expect(asked.slice(16)).toEqual(['a flood 16', 'b s 0', 'a guest 0']);
 });
 
+it('new clients come between the reviews of their account, and wait for no question of a review', async () => {
+  const { ask, asked, answer } = held();
+  const wanted = () => true;
+  for (let n = 0; n < 100; n += 1) void ask('a', `s${n}`, n, wanted, true);
+  void ask('a', 's90', 90);
+  void ask('a', 'guest');
+  for (let n = 0; n < 4; n += 1) await answer();
+  expect(asked.slice(16)).toEqual(['a s16 16', 'a s90 90', 'a s17 17', 'a guest 0']);
+});
+
 it('a question that waits already is asked once; one that is under way is asked again', async () => {
   const { ask, asked, answer } = held();
   const first = ask('a', 's', 1);
@@ -53,7 +63,7 @@ it('a question that waits already is asked once; one that is under way is asked 
 
 it('a question that fails fails for those who wait for it, and others go on', async () => {
   const questions = new ClientQuestions<boolean>();
-  const asked = { accountId: 'a', source: 's', text: 'x' };
+  const asked = { accountId: 'a', source: 's', isReview: false, text: 'x' };
   await expect(
     questions.ask(
       asked,

@@ -5,6 +5,8 @@ const MAX_AT_ONCE = 16;
 interface Asked {
   readonly accountId: string;
   readonly source: string;
+  /** It is about an open connection. */
+  readonly isReview: boolean;
   /** Two questions with the same text have the same answer. */
   readonly text: string;
 }
@@ -18,14 +20,20 @@ interface Waiting<Answer> {
   readonly drop: () => void;
 }
 
+type OfKind<Answer> = RoundRobin<Waiting<Answer>, FifoQueue<Waiting<Answer>>>;
+type OfAccount<Answer> = RoundRobin<Waiting<Answer>, OfKind<Answer>>;
+
 /**
- * Asks the service about single clients of edges, a few questions at once. The accounts take turns, and so do the
- * sources within an account.
+ * Asks the service about single clients of edges, a few questions at once. The accounts take turns; so do new clients
+ * and reviews of open connections within an account, and the sources of each.
  */
 export class ClientQuestions<Answer> {
   private readonly waiting = new Map<string, Waiting<Answer>>();
-  private readonly queue = new RoundRobin<Waiting<Answer>, RoundRobin<Waiting<Answer>, FifoQueue<Waiting<Answer>>>>(
-    () => new RoundRobin<Waiting<Answer>, FifoQueue<Waiting<Answer>>>(() => new FifoQueue()),
+  private readonly queue = new RoundRobin<Waiting<Answer>, OfAccount<Answer>>(
+    () =>
+      new RoundRobin<Waiting<Answer>, OfKind<Answer>>(
+        () => new RoundRobin<Waiting<Answer>, FifoQueue<Waiting<Answer>>>(() => new FifoQueue()),
+      ),
   );
   private running = 0;
 
@@ -34,10 +42,13 @@ export class ClientQuestions<Answer> {
    * asked. Rejects if the question does.
    */
   ask(
-    { accountId, source, text }: Asked,
+    { accountId, source, isReview, text: asked }: Asked,
     isWanted: () => boolean,
     question: () => Promise<Answer>,
   ): Promise<Answer | undefined> {
+    const kind = isReview ? 'reviews' : 'clients';
+    // A new client that shared the question of a review would wait among the reviews.
+    const text = `${kind} ${asked}`;
     const same = this.waiting.get(text);
     same?.wishes.push(isWanted);
     if (same !== undefined) return same.promise;
@@ -48,7 +59,7 @@ export class ClientQuestions<Answer> {
     });
     const waiting: Waiting<Answer> = { text, promise, wishes: [isWanted], begin, drop };
     this.waiting.set(text, waiting);
-    this.queue.queueOf(accountId).queueOf(source).add(waiting);
+    this.queue.queueOf(accountId).queueOf(kind).queueOf(source).add(waiting);
     this.beginNext();
     return promise;
   }

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { DecisionTurns } from './decision-turns.js';
 
-const at = (accountId: string, hostport = 'a:1') => ({ accountId, hostport });
+const at = (accountId: string, hostport = 'a:1', isReview = false) => ({ accountId, hostport, isReview });
 const wanted = () => true;
 
 function busy(ms: number): void {
@@ -18,6 +18,15 @@ it('accounts take turns, and the hostports of an account', async () => {
   all.push(take('a', 'a:2', 0), take('b', 'b:1', 0));
   await Promise.all(all);
   expect(order).toEqual(['a a:1 0', 'b b:1 0', 'a a:2 0', 'a a:1 1', 'a a:1 2', 'a a:1 3']);
+});
+
+it('new clients come between the reviews of their hostport', async () => {
+  const turns = new DecisionTurns();
+  const order: string[] = [];
+  const all = [0, 1, 2, 3].map((n) => turns.take(at('a', 'a:1', true), wanted, () => order.push(`review ${n}`)));
+  for (const n of [0, 1]) all.push(turns.take(at('a'), wanted, () => order.push(`client ${n}`)));
+  await Promise.all(all);
+  expect(order).toEqual(['review 0', 'client 0', 'review 1', 'client 1', 'review 2', 'review 3']);
 });
 
 it('other work goes on between long decisions', async () => {

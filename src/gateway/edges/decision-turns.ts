@@ -4,22 +4,28 @@ import { FifoQueue, RoundRobin } from './round-robin.js';
 const MAX_TURN_MS = 1;
 
 type Act = () => void;
-type Queue = RoundRobin<Act, FifoQueue<Act>>;
+type OfHostport = RoundRobin<Act, FifoQueue<Act>>;
+type OfAccount = RoundRobin<Act, OfHostport>;
+
+/** What is decided in a turn. New clients and reviews of open connections take turns. */
+export interface TurnOf {
+  readonly accountId: string;
+  readonly hostport: string;
+  readonly isReview: boolean;
+}
 
 /**
  * Makes decisions by traffic policies, which may take some milliseconds each. The accounts take turns, and so do the
  * hostports within an account. Other work of the gateway goes on after each millisecond.
  */
 export class DecisionTurns {
-  private readonly queue = new RoundRobin<Act, Queue>(() => new RoundRobin<Act, FifoQueue<Act>>(() => new FifoQueue()));
+  private readonly queue = new RoundRobin<Act, OfAccount>(
+    () => new RoundRobin<Act, OfHostport>(() => new RoundRobin<Act, FifoQueue<Act>>(() => new FifoQueue())),
+  );
   private isScheduled = false;
 
   /** Resolves with undefined if the decision is no longer wanted in its turn. Rejects if `decide` throws. */
-  take<Decision>(
-    at: { readonly accountId: string; readonly hostport: string },
-    isWanted: () => boolean,
-    decide: () => Decision,
-  ): Promise<Decision | undefined> {
+  take<Decision>(at: TurnOf, isWanted: () => boolean, decide: () => Decision): Promise<Decision | undefined> {
     return new Promise((resolve, reject) => {
       const act = (): void => {
         try {
@@ -28,7 +34,8 @@ export class DecisionTurns {
           reject(error);
         }
       };
-      this.queue.queueOf(at.accountId).queueOf(at.hostport).add(act);
+      const ofHostport = this.queue.queueOf(at.accountId).queueOf(at.hostport);
+      ofHostport.queueOf(at.isReview ? 'reviews' : 'clients').add(act);
       this.schedule();
     });
   }

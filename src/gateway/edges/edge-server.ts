@@ -1,4 +1,3 @@
-import { PolicyReader, type PolicyReading } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { type Followed, Follower } from '../rights/follower.js';
@@ -6,14 +5,13 @@ import type { Endpoint } from '../tunnels/open-tunnel.js';
 import { Admissions } from './admissions.js';
 import type { EdgeAnswer } from './edge-answer.js';
 import { EdgePlaces } from './edge-places.js';
+import { EdgePolicies } from './edge-policies.js';
 import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
 import { PortIndex } from './port-index.js';
 import { Refresher } from './refresher.js';
-import { judge, type UnreadText } from './served-edge.js';
+import type { Judgement } from './served-edge.js';
 
-/** The most memory of the traffic policies that were read. An edge whose policy is not held reads it at each connection. */
-const MAX_BYTES_OF_POLICIES = 128 * 1024 * 1024;
 /** How long the gateway waits before it tries again to listen at an address. */
 const LISTEN_AGAIN_MS = 5_000;
 
@@ -27,7 +25,7 @@ interface ChangedEdges {
 export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
-  private readonly policies = new PolicyReader(MAX_BYTES_OF_POLICIES);
+  private readonly policies: EdgePolicies;
   private readonly ports = new PortIndex();
   private readonly addresses: ReadonlyMap<string, string>;
   private readonly shared: EdgePortContext;
@@ -36,8 +34,6 @@ export class EdgeServer implements GatewayPart, Followed {
     (hostport, answer) => this.apply(hostport, answer),
     (hostport) => this.turnOf(hostport),
   );
-  /** The policies that were read for hostports, until the service has answered again. */
-  private readonly readFor = new Map<string, { readonly text: string; readonly reading: PolicyReading }>();
   private readonly laterAt = new Map<string, NodeJS.Timeout>();
   private isStopped = false;
 
@@ -46,8 +42,14 @@ export class EdgeServer implements GatewayPart, Followed {
     this.addresses = new Map(context.settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
     this.service = new EdgesOfService(context.service);
     const places = new EdgePlaces(context.settings.maxEdgeConnections);
-    const admissions = new Admissions(this.service, this.policies, context.now);
+    const admissions = new Admissions(this.service, context.now);
     this.shared = { context, admissions, places };
+    this.policies = new EdgePolicies({
+      isIgnoring: context.settings.edgeTrafficPolicies === 'ignore',
+      judged: (hostport, judgement) => this.serve(hostport, judgement),
+      freed: (hostports) => this.askAgain(hostports),
+      failed: (error) => this.follower.fail(error),
+    });
     this.follower = new Follower((...stream) => context.service.changes('edges/changes', ...stream), this);
     serviceState.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
     serviceState.on('closed', () => this.closeAll());
@@ -107,32 +109,16 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   private async apply(hostport: string, answer: EdgeAnswer): Promise<void> {
+    await this.serve(hostport, this.policies.judge(hostport, answer, this.ports.get(hostport)?.served));
+  }
+
+  private async serve(hostport: string, judgement: Judgement): Promise<void> {
     const at = this.endpointOf(hostport);
     if (at === undefined || this.isStopped) return;
-    const { serviceState, settings } = this.context;
     const port = this.ports.get(hostport) ?? new EdgePort(hostport, at, this.shared);
-    const isIgnoring = settings.edgeTrafficPolicies === 'ignore';
-    const judgement = judge(answer, isIgnoring ? 'ignore' : this.knownAt(hostport));
     this.ports.set(port, judgement.concerns);
-    if (judgement.unread !== undefined) void this.refreshWhenRead(hostport, judgement.unread);
-    // Until its new policy is read, an edge stays as it was.
-    if (judgement.unread !== undefined && judgement.unread.edgeId === port.edgeId) return;
-    const canListen = await port.apply(judgement, serviceState.isFollowing);
+    const canListen = await port.apply(judgement, this.context.serviceState.isFollowing);
     if (!canListen) this.listenLater(hostport);
-  }
-
-  /** The reader may no longer hold what was read for this hostport, if other policies were many. */
-  private knownAt(hostport: string): (text: string) => PolicyReading | undefined {
-    const read = this.readFor.get(hostport);
-    return (text) => (read?.text === text ? read.reading : this.policies.known(text));
-  }
-
-  /** The gateway asks again afterwards, since it may have to close the hostport before a large policy is read. */
-  private async refreshWhenRead(hostport: string, { text, accountId }: UnreadText): Promise<void> {
-    const reading = await this.policies.read(text, accountId);
-    this.readFor.set(hostport, { text, reading });
-    await this.refreshAgain(hostport);
-    this.readFor.delete(hostport);
   }
 
   /**
@@ -142,14 +128,14 @@ export class EdgeServer implements GatewayPart, Followed {
     clearTimeout(this.laterAt.get(hostport));
     const again = (): void => {
       this.laterAt.delete(hostport);
-      void this.refreshAgain(hostport);
+      this.askAgain([hostport]);
     };
     this.laterAt.set(hostport, setTimeout(again, LISTEN_AGAIN_MS).unref());
   }
 
-  /** If the service is away, the gateway tries again when the service is back. */
-  private async refreshAgain(hostport: string): Promise<void> {
-    if (!this.isStopped) await this.refresher.refresh([hostport]).catch(() => undefined);
+  /** Without an answer the follower begins again, and asks about all ports. */
+  private askAgain(hostports: readonly string[]): void {
+    if (!this.isStopped) this.refresher.refresh(hostports).catch((error) => this.follower.fail(error));
   }
 
   /** Where the gateway listens for a hostport; undefined if the hostport is not one of this gateway. */
@@ -162,6 +148,7 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   private closeAll(): void {
+    this.policies.forgetUnread();
     for (const port of this.ports.all) port.close();
   }
 }

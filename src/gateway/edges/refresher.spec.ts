@@ -137,6 +137,28 @@ it('the next question does not wait until an answer is applied', async () => {
   await Promise.all(all);
 });
 
+it('keys of unknown accounts that answers leave out do not delay those that were not asked yet', async () => {
+  const applied: string[] = [];
+  let asked = 0;
+  const ask = async (keys: readonly string[]) => {
+    asked += 1;
+    await turn();
+    return answersTo(keys.filter((key) => !key.startsWith('slow') || asked > 200));
+  };
+  const refresher = new Refresher<string>(
+    ask,
+    async (key) => void applied.push(key),
+    () => NO_TURN,
+  );
+  const slow = refresher.refresh(numbered(10_000, 'slow'));
+  while (asked < 120) await turn();
+  const before = asked;
+  await refresher.refresh(['late']);
+  expect(asked - before).toBeLessThanOrEqual(16);
+  await slow;
+  expect(applied).toHaveLength(10_001);
+});
+
 function heldPromise() {
   let release = (): void => undefined;
   const promise = new Promise<void>((resolve) => {

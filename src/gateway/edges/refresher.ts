@@ -6,6 +6,9 @@ const MAX_QUESTIONS_OF_ACCOUNT = 4;
 /** Keys in one question. The limit lets the questions of other accounts come in between. */
 const MAX_KEYS = 200;
 
+/** Keys of an unknown account that an answer left out. They take turns with those that were not asked yet. */
+const LEFT_OUT = 'left out';
+
 /** The account in whose turn a key is asked, and whether the key comes before the account's other keys. */
 interface Turn {
   readonly account: string;
@@ -143,6 +146,6 @@ export class Refresher<Answer> {
       key,
       acted.catch(() => undefined),
     );
-    settle?.(acted.then((isDone) => (isDone ? undefined : this.refresh([key], account))));
+    settle?.(acted.then((isDone) => (isDone ? undefined : this.refresh([key], account || LEFT_OUT))));
   }
 }

@@ -3,7 +3,7 @@ import { parseSource } from '../../rules/ip-rules/address.js';
 import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
 import type { ListedEdge } from './edge-answer.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
-import { judge } from './served-edge.js';
+import { judge, type PolicyText, type ServedEdge } from './served-edge.js';
 
 type Beside = Pick<ListedEdge, 'ip_policies' | 'tunnel_group' | 'traffic_policy_error'>;
 type Modules = Partial<ListedEdge['edge']> & Partial<Beside>;
@@ -20,6 +20,7 @@ const restriction = (enabled: boolean, ...ids: string[]) => ({ enabled, ip_polic
 const allow = { id: 'ipr_1', cidr: '10.0.0.0/8', action: 'allow' as const };
 const KNOWN = { id: 'ipp_1', exists: true, rules: [allow] };
 const UNKNOWN = { id: 'ipp_2', exists: false, rules: null };
+const OTHER = { id: 'ipp_4', exists: true, rules: [allow] };
 const TOO_LARGE = { id: 'ipp_3', exists: true, rules: null };
 const DISABLED = { enabled: false, backend: { id: 'bkdtg_1' } };
 
@@ -27,7 +28,7 @@ const policy = (value: string, enabled = true) => ({ traffic_policy: { enabled, 
 const naming = (...ids: string[]): string => JSON.stringify(ids);
 
 /** Reads what `naming` writes, as the library would read a policy that names these IP policies. */
-const readingOf = (text: string) =>
+const readingOf = ({ text }: Pick<PolicyText, 'text'>) =>
   text === 'deny'
     ? new UnreadablePolicy('the policy', 'must be an object.')
     : { enabled: true, rules: [], ipPolicyIds: JSON.parse(text), memoryBytes: 1 };
@@ -95,20 +96,58 @@ describe('of the edges at a hostport', () => {
     expect(judge(answerOf(edge), 'ignore').served).toMatchObject({ id: '1', policy: undefined });
   });
 
-  it('one with a traffic policy waits until that is read, unless it is closed whatever the policy is', () => {
-    const edge = listed('1', policy('[]'));
-    expect(judge(answerOf(edge, listed('2')), () => undefined)).toMatchObject({
+  const unread = () => undefined;
+
+  it('one with a traffic policy lets no new client in until that is read, and then is served by the same answer', () => {
+    const judgement = judge(answerOf(listed('1', policy('[]')), listed('2')), unread);
+    expect(judgement).toMatchObject({ served: { id: '1', isOpen: false, policy: undefined } });
+    expect(judgement.unread).toMatchObject({ accountId: 'ac_1', text: '[]' });
+    expect(judgement.unread?.judge(readingOf({ text: '[]' }))).toMatchObject({ served: { id: '1', isOpen: true } });
+    expect(judgement.unread?.judge(readingOf({ text: 'deny' }))).toMatchObject({
       served: undefined,
-      unread: { edgeId: '1', accountId: 'ac_1', text: '[]' },
+      refusal: expect.stringContaining('the policy must be'),
     });
     const closed = listed('1', { ...policy('[]'), tunnel_group: null });
-    expect(judge(answerOf(closed), () => undefined)).toMatchObject({ refusal: expect.stringContaining('bkdtg_1') });
+    expect(judge(answerOf(closed), unread)).toMatchObject({ refusal: expect.stringContaining('bkdtg_1') });
+  });
+
+  describe('while a new traffic policy is not read', () => {
+    const earlier = (text?: string): ServedEdge | undefined =>
+      servedBy(listed('1', { ...(text && policy(text)), ip_policies: [KNOWN, OTHER] })).served;
+    const changed = (more: Modules = {}) =>
+      judge(answerOf(listed('1', { ...policy('[]'), ...more })), unread, earlier(naming('ipp_1', 'ipp_4')));
+
+    it('the one that was in force decides, and all else of the answer counts', () => {
+      const rules = { ip_restriction: restriction(true, 'ipp_1'), ip_policies: [{ ...KNOWN, rules: [] }] };
+      const { served, concerns } = changed({ ...rules, tunnel_group: { id: 'bkdtg_1', labels: { team: 'red' } } });
+      expect(served).toMatchObject({ isOpen: true, labels: { team: 'red' } });
+      expect(served?.letsIn({ bits: 32, value: 0x0a000001n })).toBe(false);
+      expect(served?.policy?.policy.ipPolicyIds).toEqual(['ipp_1', 'ipp_4']);
+      expect(served?.policy?.ipPolicies.get('ipp_1')).not.toEqual(
+        earlier(naming('ipp_1'))?.policy?.ipPolicies.get('ipp_1'),
+      );
+      expect([...concerns]).toEqual(expect.arrayContaining(['ipp_1', 'ipp_4']));
+    });
+
+    it('its IP policies that the answer does not name stay as they were', () => {
+      expect([...(changed().served?.policy?.ipPolicies.keys() ?? [])]).toEqual(['ipp_1', 'ipp_4']);
+      const gone = changed({ ip_policies: [{ ...KNOWN, exists: false, rules: null }] });
+      expect([...(gone.served?.policy?.ipPolicies.keys() ?? [])]).toEqual(['ipp_4']);
+      expect(changed({ ip_policies: [{ ...KNOWN, rules: null }] }).served?.policy?.isAsked).toBe(true);
+    });
+
+    it('an edge that had none, or another edge, lets no new client in', () => {
+      const edge = listed('1', policy('[]'));
+      expect(judge(answerOf(edge), unread, earlier()).served).toMatchObject({ isOpen: false, policy: undefined });
+      const other = listed('2', policy('[]'));
+      expect(judge(answerOf(other), unread, earlier('[]')).served).toMatchObject({ isOpen: false, policy: undefined });
+    });
   });
 
   it('one is served with its traffic policy and the IP policies that exist', () => {
     const text = naming('ipp_1', 'ipp_2');
     const { served, concerns } = servedBy(listed('1', { ...policy(text), ip_policies: [KNOWN, UNKNOWN] }));
-    expect(served?.policy).toMatchObject({ text, isAsked: false });
+    expect(served?.policy).toMatchObject({ policy: { ipPolicyIds: ['ipp_1', 'ipp_2'] }, isAsked: false });
     expect([...(served?.policy?.ipPolicies.keys() ?? [])]).toEqual(['ipp_1']);
     expect(concerns).toEqual(new Set(['1', 'bkdtg_1', 'ipp_1', 'ipp_2']));
   });
