@@ -370,9 +370,9 @@ describe('a hostile policy', () => {
       actions: [{ type: 'deny' }],
     };
     const large = (n: number): string =>
-      JSON.stringify({ on_tcp_connect: [{ name: `${n}`, actions: [{ type: 'deny' }] }, ...Array(2_000).fill(rule)] });
+      JSON.stringify({ on_tcp_connect: [{ name: `${n}`, actions: [{ type: 'deny' }] }, ...Array(850).fill(rule)] });
     const hostile: Edge[] = [];
-    for (let n = 0; n < 8; n += 1) hostile.push(await edgeWith(large(n)));
+    for (let n = 0; n < 14; n += 1) hostile.push(await edgeWith(large(n)));
     expect(await connection.works()).toBe(true);
     await edge.change(denying('true'));
     await eventually(() => expect(connection.isClosed()).toBe(true));

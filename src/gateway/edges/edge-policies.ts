@@ -6,7 +6,7 @@ import { type Judgement, judge, type PolicyText, type ServedEdge, type UnreadTex
 /** The most memory of the traffic policies of an account, each text once. */
 const MAX_BYTES_OF_ACCOUNT = 32 * 1024 * 1024;
 /** A policy that was read has at least so much for each character of its text. */
-const LEAST_BYTES_OF_CHARACTER = 32;
+const LEAST_BYTES_OF_CHARACTER = 2;
 
 type Reader = Pick<PolicyReader, 'known' | 'read'>;
 
