@@ -1,12 +1,13 @@
 /**
  * Measures what one more rule of an IP policy costs: compiles policies of 10,000 rules and looks addresses up in them.
- * Run `npm run build` first.
+ * Measures the rules of traffic policies too. Run `npm run build` first.
  */
 import { pathToFileURL } from 'node:url';
 import { parseSource } from '../dist/src/rules/ip-rules/address.js';
 import { compilePolicy } from '../dist/src/rules/ip-rules/ip-policy.js';
 import { decideSource } from '../dist/src/rules/ip-rules/ip-restriction.js';
 import { middle } from './middle.mjs';
+import { trafficPolicies } from './traffic-policies.mjs';
 
 const RULES = 10_000;
 const GOAL_MICROSECONDS = 10;
@@ -65,7 +66,7 @@ function measure([family, { cidr, source }]) {
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {
-  return Object.entries(FAMILIES).flatMap(measure);
+  return [...Object.entries(FAMILIES).flatMap(measure), ...(await trafficPolicies())];
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

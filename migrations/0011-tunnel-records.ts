@@ -68,6 +68,7 @@ export class TunnelRecords1795910400011 extends Topic {
       reason text not null,
       bytes_in bigint,
       bytes_out bigint,
+      logs jsonb,
       constraint edge_connection_records_pk primary key (account_id, id)
     ) partition by range (id);
     create table edge_connection_records_default partition of edge_connection_records default;

@@ -52,7 +52,13 @@ const check = (edge: { readonly id: string }, body: object, client: ApiClient = 
 
 const policyRef = (id: string) => ({ id, uri: `${service.app.url}/ip_policies/${id}` });
 
-const UNMATCHED = { matched_rule: null, ip_policy: null, unknown_ip_policies: [], not_served: [] };
+const UNMATCHED = {
+  matched_rule: null,
+  ip_policy: null,
+  unknown_ip_policies: [],
+  traffic_policy: null,
+  not_served: [],
+};
 
 describe('POST /edges/tcp/{id}/check', () => {
   it('names the rule that decided and its policy; both URIs lead there', async () => {
@@ -67,6 +73,7 @@ describe('POST /edges/tcp/{id}/check', () => {
       matched_rule: { id, uri, cidr: '10.1.0.0/16', action: 'deny' },
       ip_policy: policyRef(narrow.id),
       unknown_ip_policies: [],
+      traffic_policy: null,
       not_served: [],
     });
     for (const one of [body.matched_rule, body.ip_policy]) {
@@ -276,6 +283,7 @@ describe('GET /ssh_gateway/edges', () => {
           { id: 'elsewhere', exists: false, rules: null },
           { id: empty.id, exists: true, rules: [] },
         ],
+        traffic_policy_error: null,
         tunnel_group: { id: group.id, labels: { app: 'build', zone: 'eu' } },
         check: null,
       },
@@ -367,8 +375,8 @@ describe('GET /ssh_gateway/edges', () => {
     const edge = await sharing([hostport], () => edgeOf([policy.id], { hostports: [hostport] }));
     for (const source of [undefined, '192.0.2.7']) {
       const { edges, left_out, before_left_out } = await find(hostport, source);
-      // Of the other account only the first edge has room, so the own one comes after those that are left out.
-      expect([edges.length, left_out, before_left_out]).toEqual([2, 98, 1]);
+      // Of the other account only four edges have room, so the own one comes after those that are left out.
+      expect([edges.length, left_out, before_left_out]).toEqual([5, 95, 4]);
       const own = edges.find((one: { account_id: string }) => one.account_id === account.accountId);
       expect(own.edge).toEqual(edge);
       expect(rulesOf(own)).toEqual([source === undefined ? 1 : null]);

@@ -43,7 +43,7 @@ const SCHEMA = {
   BindDecisions1795910400008: 'c49d9fc7c6fcf7c7',
   Transparency1795910400009: '3e5e1b13b4b89efd',
   TunnelSessions1795910400010: 'f2a49a593d3b1266',
-  TunnelRecords1795910400011: 'a142621ef04fbe9e',
+  TunnelRecords1795910400011: 'faa343e4ed09a8b9',
   Reservations1795910400012: '0c4f2b39d47b0556',
 };
 

@@ -399,8 +399,22 @@ describe('GET /ssh_gateway/edges', () => {
       other.client.post('/edges/tcp', { hostports: ['shared.example.com:20000'] }),
     );
     const expected = [
-      { account_id: owner.accountId, edge: first, ip_policies: [], tunnel_group: null, check: null },
-      { account_id: other.accountId, edge: second, ip_policies: [], tunnel_group: null, check: null },
+      {
+        account_id: owner.accountId,
+        edge: first,
+        ip_policies: [],
+        traffic_policy_error: null,
+        tunnel_group: null,
+        check: null,
+      },
+      {
+        account_id: other.accountId,
+        edge: second,
+        ip_policies: [],
+        traffic_policy_error: null,
+        tunnel_group: null,
+        check: null,
+      },
     ];
     expect(await edgesAt('SHARED.example.com:20000')).toEqual(expected);
     await owner.client.delete(`/edges/tcp/${first.id}`);

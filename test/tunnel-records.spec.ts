@@ -136,6 +136,50 @@ describe('GET /edge_connection_records', () => {
   });
 });
 
+describe('the logs of a connection', () => {
+  const LOGS = [
+    { place: 'on_tcp_connect[0].actions[0]', metadata: { message: 'é😀', n: [1, null, { deep: true }] } },
+    { place: 'on_tcp_connect[1].actions[0]', metadata: {} },
+  ];
+  const connectionWith = async (more: object) => {
+    const { id, hostports } = (await tenant.client.post('/edges/tcp', { hostports: [`${tenant.id}.test:4000`] })).body;
+    const ids = { account_id: tenant.accountId, edge_id: id, hostport: hostports[0] };
+    return { ...ids, ago_ms: 0, ms: 1, reason: 'closed', ...more };
+  };
+
+  it.each<[what: string, logs: unknown, kept: unknown]>([
+    ['two', LOGS, LOGS],
+    ['none', [], null],
+    ['null', null, null],
+    ['nothing', undefined, null],
+  ])('are in its record as the gateway reported them: %s', async (_, logs, kept) => {
+    expect((await gateway.send({ edge_connections: [await connectionWith({ logs })] })).status).toBe(200);
+    const [record] = (await list('/edge_connection_records')).edge_connection_records;
+    expect(record.logs).toEqual(kept);
+  });
+
+  const logsOf = (bytes: number) => {
+    const empty = { place: 'a', metadata: { a: '' } };
+    return [{ place: 'a', metadata: { a: 'x'.repeat(bytes - JSON.stringify(empty).length) } }];
+  };
+
+  it('are refused beyond 4,096 bytes, and if they are no logs', async () => {
+    const fits = await connectionWith({ logs: logsOf(4_096) });
+    expect((await gateway.send({ edge_connections: [fits] })).status).toBe(200);
+    for (const [logs, message] of [
+      [logsOf(4_097), 'edge_connections[0].logs has 4097 bytes as JSON; the maximum is 4096.'],
+      [{}, 'edge_connections[0].logs must be a list.'],
+      [['a'], 'edge_connections[0].logs[0] must be an object.'],
+      [[{ metadata: {} }], 'edge_connections[0].logs[0].place is missing.'],
+      [[{ place: 'a', metadata: 'b' }], 'edge_connections[0].logs[0].metadata must be an object.'],
+      [[{ place: 'a', metadata: {}, more: 1 }], 'edge_connections[0].logs[0] has a field that a report does not have.'],
+    ]) {
+      const { status, body } = await gateway.send({ edge_connections: [await connectionWith({ logs })] });
+      expect([status, body.msg]).toEqual([400, message]);
+    }
+  });
+});
+
 describe('the partitions of records', () => {
   const PARENTS = ['bind_decisions', 'edge_connection_records', 'tunnel_records', 'tunnel_session_records'];
   const partitions = async (parent: string): Promise<string[]> => {

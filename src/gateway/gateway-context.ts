@@ -31,4 +31,6 @@ export interface GatewayContext {
   readonly buffers: BufferBudget;
   readonly serviceState: ServiceState;
   readonly ports: Ports;
+  /** The time of the clock, in milliseconds. */
+  readonly now: () => number;
 }

@@ -32,7 +32,7 @@ export class Gateway {
   private readonly serviceState: ServiceState;
   readonly tunnels = new OpenTunnels();
 
-  constructor(settings: GatewaySettings, logOfProcess: GatewayLog) {
+  constructor(settings: GatewaySettings, logOfProcess: GatewayLog, now: () => number = Date.now) {
     const { tunnels } = this;
     const log = new BoundedLog(logOfProcess);
     const service = new ServiceClient(routesOf(settings));
@@ -51,7 +51,7 @@ export class Gateway {
     const lines = new GatewayLines(log);
     const context: GatewayContext = {
       ...{ settings, log, lines, refusals, failures, buffers, tunnels, sessions },
-      ...{ metrics, service, serviceState, rights, ports, addresses },
+      ...{ metrics, service, serviceState, rights, ports, addresses, now },
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.serviceState = serviceState;

@@ -36,3 +36,14 @@ export { compileNetwork, type Network, networksContaining, parseCidr } from './i
 export { type KeyPolicy, type PublicKey, parseDeniedFingerprints, parsePublicKey } from './public-keys/public-key.js';
 export { MAX_PUBLIC_KEY_BYTES, readFingerprint } from './public-keys/public-key-type.js';
 export { WireFields } from './public-keys/public-key-wire.js';
+// Traffic policies
+export { PolicyReader, type PolicyReading, type PolicySummary } from './traffic-policy/policy-reader.js';
+export {
+  decideTcpConnect,
+  type TcpConnection,
+  TRAFFIC_REASONS,
+  type TrafficDecision,
+  type TrafficReason,
+} from './traffic-policy/tcp-connect.js';
+export { MAX_NAMED_IP_POLICIES, type TrafficPolicy } from './traffic-policy/traffic-policy.js';
+export { UnreadablePolicy } from './traffic-policy/unreadable-policy.js';

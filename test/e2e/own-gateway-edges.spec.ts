@@ -265,8 +265,8 @@ describe('an edge is not served, and the log says why,', () => {
     await until(() => answers(port));
   });
 
-  it('while it has an enabled traffic policy', async () => {
-    const { port, path } = await edgeFor('closed=2', { traffic_policy: { value: '{}' } });
+  it('while it has an enabled traffic policy that cannot be read', async () => {
+    const { port, path } = await edgeFor('closed=2', { traffic_policy: { value: 'deny' } });
     await tunnel('closed=2');
     await closedBecause(port, 'GATEWAY_TRAFFIC_POLICIES');
     await trial.service.admin.delete(`${path}/traffic_policy`);

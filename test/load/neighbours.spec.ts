@@ -43,12 +43,21 @@ const thousand = <Item>(make: (n: number) => Item): Item[] => Array.from({ lengt
 const DEEP_TARGETS = thousand((n) => ({ domain: `h${n}.${'a.'.repeat(115)}example` }));
 const DEEP_RULES = thousand((n) => `bind:h${n}.${'a.'.repeat(22)}example`);
 
+/** Rules that are read one by one and decided one by one. Their name is another one in each request: see autocannon's -I. */
+const LONG_POLICY = JSON.stringify({
+  on_tcp_connect: Array.from({ length: 2_000 }, (_, n) => ({
+    ...(n === 0 && { name: '[<id>]' }),
+    expressions: [`conn.client_port == ${n + 1} && inCidrRange(conn.client_ip, '10.0.0.0/8')`],
+    actions: [{ type: 'deny' }],
+  })),
+});
+
 /** Thirty connections that send `body` again and again, from a process of its own. Resolves with the count of 200s. */
 async function flood(path: string, body: unknown): Promise<number> {
   const file = join(folder, 'body.json');
   await writeFile(file, JSON.stringify(body));
   const headers = ['-H', `authorization=Bearer ${flooding.client.token}`, '-H', 'content-type=application/json'];
-  const sending = ['-m', 'POST', '-i', file, '-c', '30', '-d', String(FLOOD_SECONDS), '-t', '60'];
+  const sending = ['-m', 'POST', '-i', file, '-c', '30', '-d', String(FLOOD_SECONDS), '-t', '60', '-I'];
   const child = spawn(process.execPath, [AUTOCANNON, ...sending, ...headers, '--json', service.app.url + path]);
   let output = '';
   child.stdout.on('data', (data: Buffer) => {
@@ -99,6 +108,21 @@ describe('an account that sends checks of 1,000 rules and 1,000 targets on 30 co
       expect(Math.max(...ratios)).toBeLessThan(MAX_RATIO);
     },
   );
+});
+
+describe('an account that sends checks of a long traffic policy on 30 connections', () => {
+  it.each([
+    ['that is another one each time', LONG_POLICY],
+    ['that is the same each time', LONG_POLICY.replace('[<id>]', 'a')],
+  ])(`delays the GET, PATCH and authorize of another account at most ${MAX_RATIO} times: one %s`, async (_, value) => {
+    await measure();
+    const quiet = await measure();
+    const flooded = flood('/traffic_policy/check', { value, source: '10.0.0.7' });
+    await sleep(WARM_UP_MS);
+    const ratios = (await measure()).map((time, n) => time / (quiet[n] ?? Number.NaN));
+    expect(await flooded).toBeGreaterThan(0);
+    expect(Math.max(...ratios)).toBeLessThan(MAX_RATIO);
+  });
 });
 
 describe('an account whose audit reads all wait', () => {

@@ -24,6 +24,7 @@ export const RUNS = {
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md', 'docs/keys-and-rules.md'],
   reservations: ['docs/reservations.md'],
+  'traffic-policies': ['docs/traffic-policies.md'],
   'own-gateway-start': ['docs/own-gateway.md'],
   'own-gateway': ['docs/own-gateway.md'],
   operating: ['docs/operating.md', 'docs/monitoring.md', 'docs/backup.md', 'docs/database.md'],

@@ -24,12 +24,17 @@ export class OwnGateway {
     readonly log: readonly LogLine[],
   ) {}
 
-  static async start(settings: Partial<GatewaySettings> = {}): Promise<OwnGateway> {
+  static async start(settings: Partial<GatewaySettings> = {}, now?: () => number): Promise<OwnGateway> {
     const service = await startService(GATEWAY);
-    return OwnGateway.startFor(service, service.app.url, settings);
+    return OwnGateway.startFor(service, service.app.url, settings, now);
   }
 
-  static async startFor(service: Service, serviceUrl: string, settings: Partial<GatewaySettings>): Promise<OwnGateway> {
+  static async startFor(
+    service: Service,
+    serviceUrl: string,
+    settings: Partial<GatewaySettings>,
+    now?: () => number,
+  ): Promise<OwnGateway> {
     const folder = await mkdtemp(join(tmpdir(), 'tas-gateway-'));
     stopAtEnd(() => rm(folder, { recursive: true, force: true }));
     const gatewayMetricsAddress = { host: '127.0.0.1', port: await freePort('127.0.0.1') };
@@ -46,7 +51,7 @@ export class OwnGateway {
     });
     const log: LogLine[] = [];
     const keep = { line: (_: string, fields: object, message: string) => void log.push({ ...fields, message }) };
-    const gateway = new Gateway({ ...given, gatewayMetricsAddress, ...settings }, keep);
+    const gateway = new Gateway({ ...given, gatewayMetricsAddress, ...settings }, keep, now);
     await gateway.start();
     stopAtEnd(() => gateway.stop());
     const metricsUrl = `http://127.0.0.1:${gatewayMetricsAddress.port}`;

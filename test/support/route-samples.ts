@@ -169,6 +169,7 @@ const target = () => ({ target: { domain: 'a.example' } });
 const CHECK_SAMPLES: Record<string, Sample> = {
   'POST /ssh_credentials/:id/check': { on: 'ssh_credentials', body: target },
   'POST /edges/tcp/:id/check': { on: 'edges/tcp', body: () => ({ source: '192.0.2.7' }) },
+  'POST /traffic_policy/check': { body: () => ({ value: '{}', source: '192.0.2.7' }) },
   'POST /acl/check': { body: () => ({ acl: ['bind:a.example'], ...target() }) },
 };
 

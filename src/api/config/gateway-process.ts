@@ -218,7 +218,7 @@ export const GATEWAY = {
   edgeTrafficPolicies: {
     name: 'GATEWAY_TRAFFIC_POLICIES',
     about:
-      'For an edge with an enabled traffic policy, which the gateway cannot enforce. `refuse`: it is not served. `ignore`: it is served without the policy.',
+      'For edges with an enabled traffic policy. `refuse`: one whose policy the gateway cannot read is not served. `ignore`: all are served without their policies.',
     example: 'refuse',
     fallback: 'refuse',
     parse: oneOf(['refuse', 'ignore'] as const),

@@ -1,6 +1,7 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
+import { PolicyReader } from '../../rules/index.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindsController } from './binds/binds.controller.js';
 import { GatewayAnswers } from './binds/gateway-answers.js';
@@ -10,6 +11,7 @@ import { EdgePolicies } from './edges/edge-policies.js';
 import { EdgePorts } from './edges/edge-ports.js';
 import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
 import { GatewayEdges } from './edges/gateway-edges.js';
+import { ReadEdges } from './edges/read-edges.js';
 import { ServedEdgesController } from './edges/served-edges.controller.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
 import { ChangeStreams } from './revocations/change-streams.js';
@@ -35,6 +37,8 @@ const logger = new Logger('SshGateway');
   providers: [
     { provide: EdgesByHostport, useFactory: (pool: Pool) => new EdgesByHostport(pool), inject: [POOL] },
     EdgePolicies,
+    { provide: PolicyReader, useFactory: () => new PolicyReader() },
+    ReadEdges,
     GatewayEdges,
     EdgePorts,
     {

@@ -14,7 +14,7 @@ export interface IpRestriction {
 
 export interface TrafficPolicy {
   readonly enabled: boolean;
-  /** As sent, character for character: this service does not know its language. */
+  /** As sent, character for character: a text that cannot be applied is stored too. */
   readonly value: string;
 }
 
@@ -101,7 +101,7 @@ function agreed<Ids extends string | readonly string[]>(
   throw malformed(`${fields} name different ids; send one of the two.`);
 }
 
-/** Accepts an empty value: this service does not judge the text of a policy. */
+/** Accepts every text: whether it can be applied, `check` and the answers to gateways say. */
 export function parseTrafficPolicy(given: Partial<TrafficPolicy>, path: string): TrafficPolicy {
   const field = `${path}value`;
   const { enabled = true, value } = given;

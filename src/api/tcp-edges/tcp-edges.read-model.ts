@@ -49,11 +49,15 @@ export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
  */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
+/** How many bytes of a traffic policy take as much of an answer as the name of an IP policy. */
+export const POLICY_BYTES_OF_A_NAME = 256;
+
 /** `$1`: the account whose edges are wanted, or '' for the edges of all accounts. */
 const BY_HOSTPORTS = onPrimary({
   name: 'tcp_edges_by_hostports',
   text: `select l.hostport, l.account_id as "accountId", l.edge_id as id,
-      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0) as "namedPolicies"
+      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0)
+        + ceil(coalesce(octet_length(e.traffic_policy ->> 'value'), 0) / ${POLICY_BYTES_OF_A_NAME}.0)::int as size
     from unnest($2::text[]) as wanted(hostport)
     cross join lateral (
       select t.hostport, t.account_id, t.edge_id, t.listed_at from tcp_edge_hostports t
@@ -64,9 +68,10 @@ const BY_HOSTPORTS = onPrimary({
     order by l.listed_at, l.edge_id`,
 });
 
-/** An edge, and the length of its list of IP policies. */
+/** An edge, and what it takes of an answer: see POLICY_BYTES_OF_A_NAME. */
 export interface EdgeOfHostport extends Ref {
-  readonly namedPolicies: number;
+  /** Without the IP policies that its traffic policy names: only who reads the text knows these. */
+  readonly size: number;
 }
 
 /** `$1`: an account. Its own claims are not wanted. */

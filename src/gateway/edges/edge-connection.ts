@@ -4,6 +4,7 @@ import { type Address, parseAddress } from '../../rules/index.js';
 import { carry } from '../tunnels/carry.js';
 import { NotCarried } from '../tunnels/not-carried.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
+import { type Admission, LET_IN } from './admission.js';
 import { hasLabels } from './matching-tunnels.js';
 import type { ServedEdge } from './served-edge.js';
 
@@ -13,10 +14,19 @@ const PATIENCE_MS = 1_000;
 /** After this time the next tunnel is tried, or at once if the client gives no sign of life. */
 const MAX_CONNECT_MS = 5_000;
 
+interface NumericEndpoint {
+  readonly address: Address;
+  readonly port: number;
+}
+
 /** A client of an edge, from its arrival to its end. */
 export class EdgeConnection {
   readonly source: Endpoint;
-  private readonly address: Address | undefined;
+  /** Both ends as numbers. Undefined if the connection was gone at once. */
+  readonly client: NumericEndpoint | undefined;
+  readonly server: NumericEndpoint | undefined;
+  /** The last decision about it before it was carried or closed. */
+  admission: Admission = LET_IN;
   /** The tunnel that carries it. Undefined: none does yet. */
   tunnel: OpenTunnel | undefined;
   /** Why the gateway ended it. Undefined: a side closed it. */
@@ -25,22 +35,26 @@ export class EdgeConnection {
   constructor(
     readonly socket: Socket,
     readonly edge: ServedEdge,
+    readonly startedAtMs: number,
   ) {
-    const { remoteAddress = '', remotePort = 0 } = socket;
+    const { remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 } = socket;
     this.source = { address: remoteAddress, port: remotePort };
-    this.address = parseAddress(remoteAddress.replace(/%.*/, ''));
+    this.client = numericEndpoint(remoteAddress, remotePort);
+    this.server = numericEndpoint(localAddress, localPort);
     socket.setNoDelay(true);
     // The kernel notices a client that vanished some 10 s after this time.
     socket.setKeepAlive(true, KEEPALIVE_MS);
     socket.on('error', () => socket.destroy());
   }
 
-  /** Whether the edge, as it is now, lets this client in. */
-  async isLetInBy(edge: ServedEdge, ask: (source: string) => Promise<boolean>): Promise<boolean> {
-    if (edge.id !== this.edge.id || this.address === undefined) return false;
-    if (this.tunnel !== undefined && !hasLabels(this.tunnel, edge.labels)) return false;
-    const answer = edge.letsIn(this.address);
-    return answer === 'ask' ? ask(this.source.address) : answer;
+  /** Whether the edge, as it is now, is still the edge of this client, with its tunnel. */
+  belongsTo(edge: ServedEdge): boolean {
+    return edge.id === this.edge.id && (this.tunnel === undefined || hasLabels(this.tunnel, edge.labels));
+  }
+
+  /** Whether the IP rules of the edge let this client in. */
+  isLetInBy(edge: ServedEdge): ReturnType<ServedEdge['letsIn']> {
+    return this.client !== undefined && edge.letsIn(this.client.address);
   }
 
   /** Carries the connection through the first tunnel that takes it. False if none does. */
@@ -90,4 +104,10 @@ async function endOfPatience({ signs }: OpenTunnel, isAnswered: () => boolean): 
   const end = sleep(MAX_CONNECT_MS, undefined, { ref: false });
   await sleep(PATIENCE_MS, undefined, { ref: false });
   if (isAnswered() || (await signs.isAlive())) await end;
+}
+
+/** The zone of a link-local address counts for no rule. */
+function numericEndpoint(text: string, port: number): NumericEndpoint | undefined {
+  const address = parseAddress(text.replace(/%.*/, ''));
+  return address && { address, port };
 }

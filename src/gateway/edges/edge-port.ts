@@ -6,30 +6,33 @@ import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
 import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
-import type { ClientQuestions } from './client-questions.js';
+import type { Admissions } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
 import type { EdgePlaces } from './edge-places.js';
-import type { EdgesOfService } from './edges-of-service.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
+import { Reviews } from './reviews.js';
 import type { Judgement, ServedEdge } from './served-edge.js';
+import { Visit } from './visit.js';
 
 /** The parts that all edge ports of a gateway share. */
 export interface EdgePortContext {
   readonly context: GatewayContext;
-  readonly service: EdgesOfService;
+  readonly admissions: Admissions;
   readonly places: EdgePlaces;
-  readonly questions: ClientQuestions;
 }
 
 /** One hostport of edges: the listener, while an edge is served there, and the connections to that edge. */
 export class EdgePort {
   private server: Server | undefined;
-  private served: ServedEdge | undefined;
+  private listening: Promise<boolean> | undefined;
   private readonly connections = new Set<EdgeConnection>();
+  private readonly reviews: Reviews;
   private turn = 0;
   private loggedReason: string | undefined;
   private readonly context: GatewayContext;
+  /** The edge that is served here. */
+  served: ServedEdge | undefined;
   concerns: ReadonlySet<string> = new Set();
   /** The account of the edge that is served here, or was the last one. */
   accountId: string | undefined;
@@ -40,23 +43,26 @@ export class EdgePort {
     private readonly shared: EdgePortContext,
   ) {
     this.context = shared.context;
+    const failed = (error: unknown): void => this.context.failures.count(hostport, error);
+    this.reviews = new Reviews(this, shared.admissions, { graceMs: this.context.settings.outageGraceMs, failed });
   }
 
+  /** Whether somebody may lose a right here. */
   get isServing(): boolean {
-    return this.server !== undefined;
+    return this.server !== undefined || this.connections.size > 0;
   }
 
   /**
-   * Changes what is served here; connections that the change still allows stay open. A closed port opens only with
-   * `mayOpen`. Resolves with false if the gateway cannot listen at the address.
+   * Changes what is served here, and waits for no decision about an open connection, which would delay the next change.
+   * A closed port opens only with `mayOpen`. Resolves with false if the gateway cannot listen at the address.
    */
   async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
     this.served = served;
     this.accountId = served?.accountId ?? this.accountId;
     if (refusal !== undefined) this.logClosed(refusal);
-    await this.reviewConnections();
-    if (served === undefined) this.stopListening();
-    else if (this.server === undefined && mayOpen) return this.listen();
+    for (const connection of this.connections) this.reviews.review(connection);
+    if (served?.isOpen !== true) this.stopListening();
+    else if (this.server === undefined && mayOpen) return this.startListening();
     return true;
   }
 
@@ -67,26 +73,11 @@ export class EdgePort {
     for (const connection of this.connections) connection.end('edge_closed');
   }
 
-  private async reviewConnections(): Promise<void> {
-    const review = async (connection: EdgeConnection): Promise<void> => {
-      if (!(await this.isAllowed(connection))) connection.end('not_allowed');
-    };
-    await Promise.all([...this.connections].map(review));
-  }
-
-  private async isAllowed(connection: EdgeConnection): Promise<boolean> {
-    const { served, hostport } = this;
-    if (served === undefined) return false;
-    const { service, questions } = this.shared;
-    return connection.isLetInBy(served, (source) => {
-      const asked = {
-        accountId: served.accountId,
-        source: sourceOf(source),
-        text: `${hostport} ${served.id} ${source}`,
-      };
-      const isWanted = (): boolean => !connection.socket.destroyed;
-      return questions.ask(asked, isWanted, () => service.isAllowed(hostport, served.id, source));
+  private startListening(): Promise<boolean> {
+    this.listening ??= this.listen().finally(() => {
+      this.listening = undefined;
     });
+    return this.listening;
   }
 
   private async listen(): Promise<boolean> {
@@ -102,7 +93,7 @@ export class EdgePort {
       // Accepting can fail for a moment, for example without a free file descriptor.
       server.on('error', (error) => this.context.failures.count(this.hostport, error));
       // The port was closed while the server began to listen. A server that is closed earlier emits no event.
-      if (this.served === undefined) server.close();
+      if (this.served?.isOpen !== true) server.close();
       else this.listensBy(server, this.served);
       return true;
     } catch (error) {
@@ -134,10 +125,10 @@ export class EdgePort {
   }
 
   private async accept(socket: Socket): Promise<void> {
-    if (this.served === undefined) return void socket.destroy();
+    if (this.served?.isOpen !== true) return void socket.destroy();
     const { hostport } = this;
     const at = { hostport, edge: this.served.id, account: this.served.accountId };
-    const connection = new EdgeConnection(socket, this.served);
+    const connection = new EdgeConnection(socket, this.served, this.context.now());
     const record = new EdgeRecord(this.context, connection, at);
     const outcome = await this.outcomeOf(connection).catch((error) => {
       if (error instanceof Unavailable) return 'service_unavailable';
@@ -171,7 +162,9 @@ export class EdgePort {
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
     if (!this.enter(connection)) return 'too_many_connections';
-    if (!(await this.isAllowed(connection))) return 'not_allowed';
+    const visit = new Visit(connection, this.hostport, () => this.served);
+    connection.admission = await this.shared.admissions.decide(visit);
+    if (connection.admission.refusal !== undefined) return connection.admission.refusal;
     const { accountId, labels } = connection.edge;
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));
     if (group.length === 0) return 'no_tunnel';
@@ -179,8 +172,9 @@ export class EdgePort {
     const heard = group.filter(({ signs }) => !signs.isSilent);
     const isCarried = await connection.carryTo(inTurn(heard, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
-    // The edge may have changed while the channel was opened. The review of that change did not see this connection.
-    return (await this.isAllowed(connection)) ? 'carried' : 'not_allowed';
+    // The edge may have changed since the client arrived, and then the labels of the tunnel count again.
+    if (this.served !== connection.edge) connection.admission = await this.shared.admissions.decide(visit);
+    return connection.admission.refusal ?? 'carried';
   }
 
   private header({ target }: OpenTunnel, { source, socket }: EdgeConnection): Buffer | undefined {

@@ -2,14 +2,15 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { type Followed, Follower } from '../rights/follower.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
-import { ClientQuestions } from './client-questions.js';
+import { Admissions } from './admissions.js';
 import type { EdgeAnswer } from './edge-answer.js';
 import { EdgePlaces } from './edge-places.js';
+import { EdgePolicies } from './edge-policies.js';
 import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
 import { PortIndex } from './port-index.js';
 import { Refresher } from './refresher.js';
-import { judge } from './served-edge.js';
+import type { Judgement } from './served-edge.js';
 
 /** How long the gateway waits before it tries again to listen at an address. */
 const LISTEN_AGAIN_MS = 5_000;
@@ -24,6 +25,7 @@ interface ChangedEdges {
 export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
+  private readonly policies: EdgePolicies;
   private readonly ports = new PortIndex();
   private readonly addresses: ReadonlyMap<string, string>;
   private readonly shared: EdgePortContext;
@@ -40,7 +42,14 @@ export class EdgeServer implements GatewayPart, Followed {
     this.addresses = new Map(context.settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
     this.service = new EdgesOfService(context.service);
     const places = new EdgePlaces(context.settings.maxEdgeConnections);
-    this.shared = { context, service: this.service, places, questions: new ClientQuestions() };
+    const admissions = new Admissions(this.service, context.now);
+    this.shared = { context, admissions, places };
+    this.policies = new EdgePolicies({
+      isIgnoring: context.settings.edgeTrafficPolicies === 'ignore',
+      judged: (hostport, judgement) => this.serve(hostport, judgement),
+      freed: (hostports) => this.askAgain(hostports),
+      failed: (error) => this.follower.fail(error),
+    });
     this.follower = new Follower((...stream) => context.service.changes('edges/changes', ...stream), this);
     serviceState.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
     serviceState.on('closed', () => this.closeAll());
@@ -100,13 +109,15 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   private async apply(hostport: string, answer: EdgeAnswer): Promise<void> {
+    await this.serve(hostport, this.policies.judge(hostport, answer, this.ports.get(hostport)?.served));
+  }
+
+  private async serve(hostport: string, judgement: Judgement): Promise<void> {
     const at = this.endpointOf(hostport);
     if (at === undefined || this.isStopped) return;
-    const { serviceState, settings } = this.context;
     const port = this.ports.get(hostport) ?? new EdgePort(hostport, at, this.shared);
-    const judgement = judge(answer, settings.edgeTrafficPolicies === 'ignore');
     this.ports.set(port, judgement.concerns);
-    const canListen = await port.apply(judgement, serviceState.isFollowing);
+    const canListen = await port.apply(judgement, this.context.serviceState.isFollowing);
     if (!canListen) this.listenLater(hostport);
   }
 
@@ -117,14 +128,14 @@ export class EdgeServer implements GatewayPart, Followed {
     clearTimeout(this.laterAt.get(hostport));
     const again = (): void => {
       this.laterAt.delete(hostport);
-      void this.listenAgain(hostport);
+      this.askAgain([hostport]);
     };
     this.laterAt.set(hostport, setTimeout(again, LISTEN_AGAIN_MS).unref());
   }
 
-  /** If the service is away, the gateway tries again when the service is back. */
-  private async listenAgain(hostport: string): Promise<void> {
-    if (!this.isStopped) await this.refresher.refresh([hostport]).catch(() => undefined);
+  /** Without an answer the follower begins again, and asks about all ports. */
+  private askAgain(hostports: readonly string[]): void {
+    if (!this.isStopped) this.refresher.refresh(hostports).catch((error) => this.follower.fail(error));
   }
 
   /** Where the gateway listens for a hostport; undefined if the hostport is not one of this gateway. */
@@ -137,6 +148,7 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   private closeAll(): void {
+    this.policies.forgetUnread();
     for (const port of this.ports.all) port.close();
   }
 }

@@ -3,7 +3,7 @@ import type { PortRange } from '../port-ranges.js';
 export interface EdgeSettings {
   /** Ports that edges may have at the hosts of the gateway. */
   readonly edgePorts: readonly PortRange[];
-  /** `refuse`: an edge with an enabled traffic policy is not served. `ignore`: it is served, as if it had no policy. */
+  /** `ignore`: edges are served as if they had no traffic policies. `refuse`: not if their policy cannot be read. */
   readonly edgeTrafficPolicies: 'refuse' | 'ignore';
   /** Tunnels with one of these labels, written `key=value`, get the header of the PROXY protocol. */
   readonly edgeProxyProtocol: ReadonlySet<string> | 'all';

@@ -1,6 +1,6 @@
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { ServiceClient } from '../service-client.js';
-import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
+import type { EdgeAnswer, EdgeCheck, ListedEdge } from './edge-answer.js';
 
 interface EdgesOfHostports {
   readonly edges: readonly ListedEdge[];
@@ -11,6 +11,9 @@ interface EdgesOfHostports {
   }[];
 }
 
+/** The client of an edge, as the service is asked about it. */
+export type AskedClient = Readonly<{ source: string; destination?: string; started_at?: string }>;
+
 /** Asks the service about edges. Each method rejects with Unavailable if there is no answer. */
 export class EdgesOfService {
   constructor(private readonly service: ServiceClient) {}
@@ -19,9 +22,7 @@ export class EdgesOfService {
     return (await this.ask<{ ports: number[] }>('GET', `edges/ports?${new URLSearchParams({ host })}`)).ports;
   }
 
-  /**
-   * A hostport is missing if the answer has no room for it: ask again about it. The first hostport is never missing.
-   */
+  /** A hostport is missing if the answer has no room for it, or if the service is not done with it: ask again about it. */
   async at(hostports: readonly string[]): Promise<ReadonlyMap<string, EdgeAnswer>> {
     const answer = await this.ask<EdgesOfHostports>('POST', 'edges', { hostports });
     const byId = new Map(answer.edges.map((one) => [one.edge.id, one]));
@@ -32,10 +33,13 @@ export class EdgesOfService {
     );
   }
 
-  /** Whether an edge lets the source in. For an edge that has too many rules for an answer. */
-  async isAllowed(hostport: string, edgeId: string, source: string): Promise<boolean> {
-    const { edges } = await this.ask<EdgeAnswer>('GET', `edges?${new URLSearchParams({ hostport, source })}`);
-    return edges.find(({ edge }) => edge.id === edgeId)?.check?.allowed === true;
+  /**
+   * Whether an edge lets a client in. For an edge that has too many rules for an answer. Undefined: the edge is no longer
+   * there.
+   */
+  async check(hostport: string, edgeId: string, client: AskedClient): Promise<EdgeCheck | undefined> {
+    const { edges } = await this.ask<EdgeAnswer>('GET', `edges?${new URLSearchParams({ hostport, ...client })}`);
+    return edges.find(({ edge }) => edge.id === edgeId)?.check ?? undefined;
   }
 
   private async ask<Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {

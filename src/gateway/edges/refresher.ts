@@ -1,7 +1,13 @@
-/** Questions at once. */
-const MAX_QUESTIONS = 4;
+import { Counts } from './counts.js';
+
+/** Questions at once, and those of one account: the service may need long to read the traffic policies of some. */
+const MAX_QUESTIONS = 16;
+const MAX_QUESTIONS_OF_ACCOUNT = 4;
 /** Keys in one question. The limit lets the questions of other accounts come in between. */
 const MAX_KEYS = 200;
+
+/** Keys of an unknown account that an answer left out. They take turns with those that were not asked yet. */
+const LEFT_OUT = 'left out';
 
 /** The account in whose turn a key is asked, and whether the key comes before the account's other keys. */
 interface Turn {
@@ -31,7 +37,7 @@ export class Refresher<Answer> {
   /** The account with the next turn is the first. */
   private readonly queues = new Map<string, AccountQueue>();
   private readonly underWay = new Map<string, Promise<unknown>>();
-  private questions = 0;
+  private readonly questions = new Counts();
   private isScheduled = false;
 
   constructor(
@@ -88,13 +94,14 @@ export class Refresher<Answer> {
 
   private startNext(): void {
     for (const [account, queue] of this.queues) {
-      if (this.questions >= MAX_QUESTIONS) return;
+      if (this.questions.total >= MAX_QUESTIONS) return;
+      if (this.questions.of(account) >= MAX_QUESTIONS_OF_ACCOUNT) continue;
       const keys = this.take(queue);
       if (keys.length === 0) continue;
       this.queues.delete(account);
       // It goes to the end, where this loop meets it again.
       if (queue.urgent.size + queue.others.size > 0) this.queues.set(account, queue);
-      this.start(keys);
+      this.start(keys, account);
     }
   }
 
@@ -111,13 +118,13 @@ export class Refresher<Answer> {
     return keys;
   }
 
-  private start(keys: readonly string[]): void {
-    this.questions += 1;
+  private start(keys: readonly string[], account: string): void {
+    this.questions.add(account, 1);
     const asked = this.ask(keys);
     for (const key of keys) this.finish(key, asked);
     // The next question does not wait until the answers are applied.
     const ended = (): void => {
-      this.questions -= 1;
+      this.questions.add(account, -1);
       this.schedule();
     };
     asked.then(ended, ended);
@@ -139,6 +146,6 @@ export class Refresher<Answer> {
       key,
       acted.catch(() => undefined),
     );
-    settle?.(acted.then((isDone) => (isDone ? undefined : this.refresh([key], account))));
+    settle?.(acted.then((isDone) => (isDone ? undefined : this.refresh([key], account || LEFT_OUT))));
   }
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { omitUndefined } from '../../kernel/omit-undefined.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { sourceOf } from '../ssh/strangers.js';
 import type { OpenTunnel } from '../tunnels/open-tunnel.js';
@@ -17,6 +18,8 @@ interface RecordedConnection {
   readonly tunnel: OpenTunnel | undefined;
   /** Why the gateway ended it. Undefined: a side closed it. */
   readonly endReason: string | undefined;
+  /** The decision about it, with the place in a traffic policy that refused it. `logs`: JSON. */
+  readonly admission: { readonly reason?: string; readonly place?: string; readonly logs?: string };
 }
 
 /**
@@ -44,8 +47,10 @@ export class EdgeRecord {
   decided(outcome: string): void {
     this.context.metrics.edgeConnections.inc({ outcome });
     const isCarried = outcome === 'carried';
-    if (isCarried) this.write({ event: 'edge_connection_opened', ...this.fields }, 'carries a connection to an edge');
-    else this.write({ event: 'edge_connection_refused', ...this.fields, outcome }, 'closed a connection to an edge');
+    const { reason, place, logs } = this.connection.admission;
+    const event = isCarried ? 'edge_connection_opened' : 'edge_connection_refused';
+    const fields = { event, ...this.fields, ...(!isCarried && { outcome }), ...omitUndefined({ reason, place, logs }) };
+    this.write(fields, isCarried ? 'carries a connection to an edge' : 'closed a connection to an edge');
     this.onceClosed(() => {
       if (isCarried) this.ended();
       // A tunnel can have carried a connection before the service said that the edge does not let it in.
@@ -69,14 +74,14 @@ export class EdgeRecord {
   }
 
   private report(): void {
-    const { tunnel, endReason = 'closed' } = this.connection;
+    const { tunnel, endReason = 'closed', admission } = this.connection;
     if (tunnel?.reported === undefined) return;
     const { hostport, edge, account } = this.at;
     const { id, session } = tunnel.reported;
     this.context.sessions.endConnection({
       ...{ account_id: account, edge_id: edge, hostport, client: this.clientText() },
       ...{ session_id: session.id, tunnel_id: id, credential_id: tunnel.credentialId },
-      ...{ ...this.used, reason: endReason },
+      ...{ ...this.used, reason: endReason, ...omitUndefined({ logs: admission.logs }) },
     });
   }
 

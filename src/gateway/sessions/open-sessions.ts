@@ -30,6 +30,8 @@ export interface CarriedConnection {
   readonly bytes_in: number;
   readonly bytes_out: number;
   readonly reason: string;
+  /** What the traffic policy of the edge logged, as JSON, which takes less memory than its objects. */
+  readonly logs?: string;
 }
 
 /** Somebody stopped a session. */

@@ -60,7 +60,9 @@ export class ReportDraft {
     for (const connection of this.open.endedConnections) {
       if (!this.hasRoom('edge_connections')) return;
       this.open.endedConnections.delete(connection);
-      this.add({ kind: 'edge_connections', fields: connection.facts, at: connection.at });
+      const { logs, ...facts } = connection.facts;
+      const fields = logs === undefined ? facts : { ...facts, logs: JSON.parse(logs) };
+      this.add({ kind: 'edge_connections', fields, at: connection.at });
     }
   }
 

@@ -55,12 +55,12 @@ class Exchange {
     tunnel.ended('cancelled');
   }
 
-  carry(): void {
+  carry(logs?: string): void {
     const hostport = `127.0.0.1:${this.connections.length}`;
     this.connections.push(hostport);
     const ids = { account_id: 'ac_1', session_id: 'ts_1', tunnel_id: 'tn_1', credential_id: 'sshcr_1' };
     const about = { edge_id: 'edgtcp_1', hostport, client: '127.0.0.1:9', ms: 1, bytes_in: 1, bytes_out: 2 };
-    this.open.endConnection({ ...ids, ...about, reason: 'closed' });
+    this.open.endConnection({ ...ids, ...about, reason: 'closed', ...(logs !== undefined && { logs }) });
   }
 
   exchange(outcome: Outcome = 'answered'): Body {
@@ -137,6 +137,16 @@ describe('the reports of a gateway', () => {
     tunnel?.ended('cancelled');
     expect(trial.exchange()).toMatchObject({ ended_tunnels: [{ ...used, id: tunnel?.id, reason: 'cancelled' }] });
     expect(trial.exchange()).toEqual({ gateway_id: GATEWAY_ID, report: 6 });
+  });
+
+  it('tell what traffic policies logged about connections, and nothing of those without logs', () => {
+    const logs = [{ place: 'on_tcp_connect[0].actions[0]', metadata: { from: '192.0.2.7' } }];
+    trial.settle();
+    trial.carry(JSON.stringify(logs));
+    trial.carry();
+    const [logged, other] = (trial.exchange().edge_connections ?? []) as object[];
+    expect(logged).toMatchObject({ edge_id: 'edgtcp_1', logs });
+    expect(other).not.toHaveProperty('logs');
   });
 
   it('are sent again as they were until they are answered, and only their ages grow', () => {

@@ -37,7 +37,7 @@ export interface IpDecision<Rule extends IpRule = IpRule> {
  */
 export function decideSource<Rule extends IpRule>(
   restriction: IpRestriction | null,
-  policies: ReadonlyMap<string, CompiledPolicy<Rule>>,
+  policies: Pick<ReadonlyMap<string, CompiledPolicy<Rule>>, 'get' | 'has'>,
   address: Address,
 ): IpDecision<Rule> {
   if (restriction === null) return { allowed: true, reason: 'no_restriction', unknownPolicyIds: [] };

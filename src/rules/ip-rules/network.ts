@@ -17,19 +17,40 @@ const MAPPED_BITS = 96;
  */
 export function parseCidr(text: unknown, field: string, hostBits: ProblemName = 'request_malformed'): string {
   if (typeof text !== 'string') throw malformed(`${field} must be a string.`);
-  const [, host = '', prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
-  const address = parseAddress(host);
+  const { host, address, prefix } = partsOf(text);
   if (address === undefined) {
     throw malformed(`${field} ${quoted(text)} is not a network such as 192.0.2.0/24 or 2001:db8::/32.`);
   }
   const { bits } = address;
-  const mapped = bits === 32 && !isIPv4(host) ? MAPPED_BITS : 0;
+  const mapped = mappedBits(host, bits);
   const length = prefix === undefined ? bits : Number(prefix) - mapped;
   if (length < 0 || length > bits) {
     throw malformed(`${field} ${quoted(text)} must have a prefix from ${mapped} to ${bits + mapped}.`);
   }
   return canonicalCidr(address, length, `${field} ${quoted(text)}`, hostBits);
 }
+
+/** The network of an address and a prefix, whatever bits follow the prefix. Undefined for any other text. */
+export function networkAround(text: string): Network | undefined {
+  const { host, address, prefix } = partsOf(text);
+  if (address === undefined || prefix === undefined) return undefined;
+  const length = Number(prefix) - mappedBits(host, address.bits);
+  if (length < 0 || length > address.bits) return undefined;
+  const hostBits = BigInt(address.bits - length);
+  return { bits: address.bits, hostBits, value: address.value >> hostBits };
+}
+
+/** The canonical spelling of a network. */
+export const networkText = ({ bits, hostBits, value }: Network): string =>
+  `${addressText({ bits, value: value << hostBits })}/${BigInt(bits) - hostBits}`;
+
+function partsOf(text: string) {
+  const [, host = '', prefix] = /^([^/]*)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
+  return { host, address: parseAddress(host), prefix };
+}
+
+/** How many bits of a prefix are those of an IPv4-mapped address. */
+const mappedBits = (host: string, bits: Address['bits']): number => (bits === 32 && !isIPv4(host) ? MAPPED_BITS : 0);
 
 /** Refuses bits after the prefix, because their sender may mean the one address or the whole network. */
 function canonicalCidr(address: Address, length: number, described: string, problem: ProblemName): string {

@@ -1,18 +1,27 @@
 import type { Entity } from '../../../event-log/index.js';
-import { type Address, compilePolicy, decideSource, type IpDecision } from '../../../rules/index.js';
+import { compilePolicy, decideSource, type PolicyReading } from '../../../rules/index.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
+import { checkTraffic, connectionOf, type IpPolicies, type Visit } from '../traffic-policies/traffic-check.js';
 import type { RulesByPolicy } from './edge-policies.js';
+import { type EdgeCheck, toEdgeCheck } from './edges.resource.js';
 
-/** Whether an edge lets an address in, by the rules of the policies that it names. */
-export function decideEdge(edge: Entity<TcpEdge>, rules: RulesByPolicy, address: Address): IpDecision {
-  const known = policyIdsOf(edge).flatMap((id) => {
-    const ofPolicy = rules.get(id);
-    return ofPolicy === undefined ? [] : [[id, compilePolicy(ofPolicy)] as const];
-  });
-  return decideSource(edge.ip_restriction, new Map(known), address);
+/**
+ * Whether an edge lets a client in: first by its IP restriction, then by its traffic policy. `traffic`: undefined if it
+ * has none that is enabled.
+ */
+export function checkEdge(
+  edge: Entity<TcpEdge>,
+  traffic: PolicyReading | undefined,
+  policies: IpPolicies,
+  visit: Visit,
+  baseUrl: string,
+): EdgeCheck {
+  const decision = decideSource(edge.ip_restriction, policies, visit.client.address);
+  const asksTraffic = decision.allowed && traffic !== undefined;
+  const connection = connectionOf(visit, edge.id);
+  return toEdgeCheck(decision, asksTraffic ? checkTraffic(traffic, connection, policies, baseUrl) : null, baseUrl);
 }
 
-/** The policies that an edge names, each once, in its order. */
-export const policyIdsOf = ({ ip_restriction }: Entity<TcpEdge>): string[] => [
-  ...new Set(ip_restriction?.ip_policy_ids),
-];
+/** The policies, ready to decide. */
+export const compiled = (rules: RulesByPolicy): IpPolicies =>
+  new Map([...rules].map(([id, ofPolicy]) => [id, compilePolicy(ofPolicy)]));

@@ -5,20 +5,23 @@ import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { addressTarget, ReservedNames } from '../../reservations/reserved-names.js';
-import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { TCP_EDGES } from '../../tcp-edges/tcp-edges.resource.js';
-import { decideEdge, policyIdsOf } from './edge-check.js';
+import { CheckTurns } from '../checks/check-turns.js';
+import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
+import { checkEdge, compiled } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
-import { EdgeCheckBody, NotServedHostport, readSource, TcpEdgeCheck, toEdgeCheck } from './edges.resource.js';
+import { EdgeCheckBody, NotServedHostport, TcpEdgeCheck } from './edges.resource.js';
+import { ReadEdges } from './read-edges.js';
 
 @ApiTag('Checks', 'edgtcp')
 @Controller(TCP_EDGES.path)
 export class EdgeChecksController {
   constructor(
-    private readonly entities: EntityQueries,
+    private readonly edges: ReadEdges,
     private readonly policies: EdgePolicies,
     private readonly reserved: ReservedNames,
+    private readonly turns: CheckTurns,
   ) {}
 
   @Post(':id/check')
@@ -28,24 +31,31 @@ export class EdgeChecksController {
     id: 'checkTcpEdge',
     summary: 'Ask whether a TCP edge would let an address in',
     description:
-      'Answers by its IP restriction as it is now, and records nothing. A refusal is answered with status 200 too. ' +
+      'Answers by its IP restriction and then by its traffic policy, as they are now, and records nothing. A refusal is ' +
+      'answered with status 200 too. The connection begins now; without a port, that of the client is 0. ' +
       '`not_served` has the hostports at which no gateway serves the edge, whatever the address is.',
-    problems: ['edge_not_found'],
+    problems: ['edge_not_found', 'too_many_requests'],
     parameters: [ID],
   })
-  async check(
-    @Read() { caller, baseUrl }: ReadRequest,
+  check(
+    @Read() request: ReadRequest,
     @Param('id') id: string,
-    @Body() { source }: EdgeCheckBody,
+    @Body() { source, destination }: EdgeCheckBody,
   ): Promise<TcpEdgeCheck> {
-    const address = readSource(source);
-    const edge = await this.entities.find(TCP_EDGES, { accountId: caller.accountId, id });
-    if (edge === undefined) throw TCP_EDGES.notFound();
-    const [rules, not_served] = await Promise.all([
-      this.policies.deciding(caller.accountId, policyIdsOf(edge), address),
-      this.notServed(caller.accountId, edge),
-    ]);
-    return { ...toEdgeCheck(decideEdge(edge, rules, address), baseUrl), not_served };
+    const client = readSource(source);
+    const given = destination === undefined ? undefined : readDestination(destination);
+    return this.turns.run(request, async () => {
+      const { accountId } = request.caller;
+      const read = await this.edges.find({ accountId, id });
+      if (read === undefined) throw TCP_EDGES.notFound();
+      const [traffic, rules, not_served] = await Promise.all([
+        this.edges.policyOf(read.edge),
+        this.policies.deciding(accountId, read.policyIds, client.address),
+        this.notServed(accountId, read.edge),
+      ]);
+      const server = given ?? serverAt(client, read.edge.hostports[0]?.canonical);
+      return { ...checkEdge(read.edge, traffic, compiled(rules), { client, server }, request.baseUrl), not_served };
+    });
   }
 
   private async notServed(accountId: string, { hostports }: TcpEdge): Promise<NotServedHostport[]> {

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { onPrimary, POOL, queryNamed, wantedRows } from '../../../database/index.js';
+import { isId } from '../../../kernel/ids.js';
 import { type Address, type IpRule, networksContaining } from '../../../rules/index.js';
 
 /** All rules of the policies, up to `$3` rows. The inner limits bound what one account can make the database read. */
@@ -48,7 +49,7 @@ export class EdgePolicies {
 
   /** All rules. Undefined if they are more than `max`; a policy without rules counts as one. */
   async rules(accountId: string, policyIds: readonly string[], max: number): Promise<RulesByPolicy | undefined> {
-    const { rows } = await queryNamed<RuleRow>(this.pool, RULES, [accountId, policyIds, max + 1]);
+    const { rows } = await queryNamed<RuleRow>(this.pool, RULES, [accountId, policyIds.filter(mayExist), max + 1]);
     return rows.length > max ? undefined : byPolicy(rows);
   }
 
@@ -67,10 +68,14 @@ export class EdgePolicies {
     policyIds: readonly string[],
     networks: readonly string[],
   ): Promise<RulesByPolicy> {
-    if (policyIds.length === 0) return new Map();
-    return byPolicy((await queryNamed<RuleRow>(this.pool, DECIDING, [accountId, policyIds, networks])).rows);
+    const ids = policyIds.filter(mayExist);
+    if (ids.length === 0) return new Map();
+    return byPolicy((await queryNamed<RuleRow>(this.pool, DECIDING, [accountId, ids, networks])).rows);
   }
 }
+
+/** A traffic policy may name an IP policy by any text, even by one that PostgreSQL refuses. */
+const mayExist = (id: string): boolean => isId(id, 'ipp');
 
 function byPolicy(rows: readonly RuleRow[]): RulesByPolicy {
   const found = new Map<string, IpRule[]>();

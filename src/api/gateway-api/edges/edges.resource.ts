@@ -1,11 +1,10 @@
-import { malformed, quoted } from '../../../kernel/problem.js';
+import { malformed } from '../../../kernel/problem.js';
 import {
-  type Address,
   IP_REASONS,
   type IpDecision,
   type IpReason,
   type IpRule,
-  parseSource,
+  MAX_NAMED_IP_POLICIES,
 } from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
@@ -13,16 +12,22 @@ import { List, TextOfBytes } from '../../http/validated-body.js';
 import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
 import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
 import { RESERVATION_REASONS, type ReservationReason } from '../../reservations/reservation.js';
-import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
+import { IP_POLICY, MAX_IP_POLICIES, MAX_TRAFFIC_POLICY_BYTES } from '../../tcp-edges/edge-modules.js';
 import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
-import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
+import { MAX_EDGES_OF_A_HOSTPORT, POLICY_BYTES_OF_A_NAME } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../binds/binds.resource.js';
+import { DESTINATION, SOURCE, TrafficPolicyCheck } from '../traffic-policies/traffic-check.resource.js';
 
 /** A policy of the largest size fits, even beside the edges of another account. These rules take some 2 MB. */
 export const MAX_RULES_OF_AN_ANSWER = 20_000;
-/** Twice what one edge can name. */
-export const MAX_POLICIES_OF_AN_ANSWER = 2 * MAX_IP_POLICIES;
+/**
+ * Twice what one edge can take: the IP policies that its IP restriction and its traffic policy name, and the text of the
+ * traffic policy. It bounds the time in which the policies of an answer are read.
+ */
+export const MAX_SIZE_OF_AN_ANSWER =
+  2 * (MAX_IP_POLICIES + MAX_NAMED_IP_POLICIES + MAX_TRAFFIC_POLICY_BYTES / POLICY_BYTES_OF_A_NAME);
+const SIZE_LIMIT = `${MAX_SIZE_OF_AN_ANSWER} IP policies, where ${POLICY_BYTES_OF_A_NAME} bytes of a traffic policy count as one`;
 
 const RULE_ID = { description: 'Id of the rule.', example: `ipr_${EXAMPLE_KSUID}` };
 const CIDR = { description: 'The network, in canonical form.', example: '203.0.113.0/24' };
@@ -32,13 +37,13 @@ const ACTION = {
   example: 'allow',
 };
 
-export const SOURCE = {
-  description: 'Address of a client, as an address or as `address:port` with IPv6 in brackets.',
-  example: '203.0.113.9',
-};
-
 export class EdgeCheckBody {
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', { ...SOURCE, required: true }) source?: string;
+  @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
+    ...DESTINATION,
+    description: `${DESTINATION.description} Absent: \`0.0.0.0\` or \`::\`, and the port of the first hostport.`,
+  })
+  destination?: string;
 }
 
 /** The maximum of one question. An edge lists at most as many. */
@@ -62,14 +67,6 @@ export function readHostports({ hostports = [] }: FindEdgesBody): string[] {
   throw malformed(`hostports has ${hostports.length} items; it takes 1 to ${MAX_ASKED_HOSTPORTS}.`);
 }
 
-/** Throws request_malformed. */
-export function readSource(source: string | undefined): Address {
-  if (source === undefined) throw malformed('source is missing; send the address of a client.');
-  const address = parseSource(source);
-  if (address !== undefined) return address;
-  throw malformed(`source ${quoted(source)} is not an address such as 203.0.113.9 or 2001:db8::9.`);
-}
-
 export class MatchedIpRule {
   @ApiField(RULE_ID) id!: string;
   @ApiField({
@@ -82,28 +79,46 @@ export class MatchedIpRule {
   @ApiField(ACTION) action!: IpRule['action'];
 }
 
+/** The IP restriction lets the address in, and the traffic policy does not. */
+const BY_TRAFFIC_POLICY = 'traffic_policy';
+
 export class EdgeCheck {
-  @ApiField({ description: 'Whether the IP restriction of the edge lets the address in.', example: true })
+  @ApiField({
+    description: 'Whether the IP restriction and the traffic policy of the edge let the address in.',
+    example: true,
+  })
   allowed!: boolean;
   @ApiField({
     description:
       'Reason for the answer. `allowed`: a rule allows the address and none denies it. `denied`: a rule denies it. ' +
       '`no_rule_allows`: no rule allows it. `policy_unknown`: the edge names a policy that does not exist, and no rule denies the address. ' +
-      '`restriction_disabled`, `no_restriction`: the edge lets every address in.',
-    enum: IP_REASONS,
+      '`restriction_disabled`, `no_restriction`: no IP restriction keeps an address out. `traffic_policy`: the IP restriction lets ' +
+      'the address in, and the traffic policy does not.',
+    enum: [...IP_REASONS, BY_TRAFFIC_POLICY],
     example: 'allowed',
   })
-  reason!: IpReason;
-  @ApiField({ description: 'The rule that decided; null if none did.', type: MatchedIpRule, nullable: true })
+  reason!: IpReason | typeof BY_TRAFFIC_POLICY;
+  @ApiField({
+    description: 'The rule by which the IP restriction decided; null if none did.',
+    type: MatchedIpRule,
+    nullable: true,
+  })
   matched_rule!: MatchedIpRule | null;
   @ApiField({ description: 'The policy of this rule; null if no rule decided.', type: IpPolicyRef, nullable: true })
   ip_policy!: IpPolicyRef | null;
   @ApiField({
-    description: 'The policies that the edge names and that do not exist.',
+    description: 'The policies that the IP restriction names and that do not exist.',
     listOf: IpPolicyRef,
     example: [],
   })
   unknown_ip_policies!: IpPolicyRef[];
+  @ApiField({
+    description:
+      'What the traffic policy does. Null if the edge has none that is enabled, or if its IP restriction keeps the address out.',
+    type: TrafficPolicyCheck,
+    nullable: true,
+  })
+  traffic_policy!: TrafficPolicyCheck | null;
 }
 
 export class NotServedHostport {
@@ -129,15 +144,16 @@ export class TcpEdgeCheck extends EdgeCheck {
   not_served!: NotServedHostport[];
 }
 
-export function toEdgeCheck(decision: IpDecision, baseUrl: string): EdgeCheck {
+export function toEdgeCheck(decision: IpDecision, traffic: TrafficPolicyCheck | null, baseUrl: string): EdgeCheck {
   const { allowed, reason, rule, policyId, unknownPolicyIds } = decision;
   const policyRef = (id: string): IpPolicyRef => ({ id, uri: `${baseUrl}${IP_POLICY.pathOf(id)}` });
   return {
-    allowed,
-    reason,
+    allowed: allowed && traffic?.allowed !== false,
+    reason: traffic?.allowed === false ? BY_TRAFFIC_POLICY : reason,
     matched_rule: rule === undefined ? null : toMatchedRule(rule, baseUrl),
     ip_policy: policyId === undefined ? null : policyRef(policyId),
     unknown_ip_policies: unknownPolicyIds.map(policyRef),
+    traffic_policy: traffic,
   };
 }
 
@@ -157,7 +173,7 @@ export class ResolvedIpRule {
 export class ResolvedIpPolicy {
   @ApiField({ description: 'Id, as the edge names it.', example: `ipp_${EXAMPLE_KSUID}` }) id!: string;
   @ApiField({
-    description: 'Whether the policy exists. If it does not, an enabled restriction lets no address in.',
+    description: 'Whether the policy exists. If it does not, an enabled restriction that names it lets no address in.',
     example: true,
   })
   exists!: boolean;
@@ -189,10 +205,20 @@ export class ListedEdge {
   account_id!: string;
   @ApiField({ description: 'The TCP edge.', type: TcpEdgeResource }) edge!: TcpEdgeResource;
   @ApiField({
-    description: 'The IP policies that the edge names, each once, in the order of the edge.',
+    description:
+      'The IP policies that the IP restriction names, then those that the enabled traffic policy names, each once.',
     listOf: ResolvedIpPolicy,
   })
   ip_policies!: ResolvedIpPolicy[];
+  @ApiField({
+    description:
+      'Why the enabled traffic policy of the edge cannot be applied, as a sentence. Null if it can, or if there is none. ' +
+      'Let no client in by an edge with such a policy.',
+    type: 'string',
+    nullable: true,
+    example: null,
+  })
+  traffic_policy_error!: string | null;
   @ApiField({
     description:
       'The tunnel group of the backend; null if the edge has no backend, or one that this service does not have.',
@@ -205,7 +231,7 @@ export class ListedEdge {
 }
 
 const LEFT_OUT = {
-  description: `The number of edges that are left out, since the edges of an answer name at most ${MAX_POLICIES_OF_AN_ANSWER} IP policies. Let no client in by an edge that is left out.`,
+  description: `The number of edges that are left out, since the edges of an answer name at most ${SIZE_LIMIT}. Let no client in by an edge that is left out.`,
   type: 'integer',
   example: 0,
 } as const;
@@ -245,7 +271,7 @@ export class EdgesOfHostports {
   @ApiField({ description: 'Each edge that lists one of the hostports, once.', listOf: ListedEdge })
   edges!: ListedEdge[];
   @ApiField({
-    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${MAX_POLICIES_OF_AN_ANSWER} IP policies, or have too many rules: ask again about the missing ones. The first hostport is never missing.`,
+    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${SIZE_LIMIT}, or have too many rules, or if their traffic policies take long to read: ask again about the missing ones. The first hostport is never missing.`,
     listOf: EdgesOfHostport,
   })
   hostports!: EdgesOfHostport[];

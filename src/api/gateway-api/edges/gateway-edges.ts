@@ -2,27 +2,32 @@ import { Injectable } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
-import type { Address } from '../../../rules/index.js';
+import { nextTurn } from '../../../kernel/in-turns.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
-import { TCP_EDGES, toResource } from '../../tcp-edges/tcp-edges.resource.js';
+import { toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
-import { type LimitedEdges, limitEdges, limitHostports } from './answer-size.js';
-import { decideEdge, policyIdsOf } from './edge-check.js';
+import type { IpPolicies, Visit } from '../traffic-policies/traffic-check.js';
+import { type LimitedEdges, limitEdges, limitHostports, resized } from './answer-size.js';
+import { checkEdge, compiled } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
 import {
+  type EdgeCheck,
   type EdgesOfHostports,
   type ListedEdge,
   type ListedEdges,
   MAX_RULES_OF_AN_ANSWER,
   type ResolvedTunnelGroup,
-  toEdgeCheck,
 } from './edges.resource.js';
+import { type ReadEdge, ReadEdges } from './read-edges.js';
+
+/** A fifth of what the gateway of this project waits for an answer: those of other accounts need time too. */
+const MAX_READING_MS = 1_000;
 
 /** What an answer says about the policies and the decision of an edge. */
-type Resolve = (edge: Entity<TcpEdge>) => Pick<ListedEdge, 'ip_policies' | 'check'>;
+type Resolve = (read: ReadEdge) => Pick<ListedEdge, 'ip_policies' | 'check'>;
 
 /** The edges at a hostport, with the policies and groups that they name. */
 @Injectable()
@@ -30,6 +35,7 @@ export class GatewayEdges {
   constructor(
     private readonly entities: EntityQueries,
     private readonly edges: EdgesByHostport,
+    private readonly readEdges: ReadEdges,
     private readonly policies: EdgePolicies,
     private readonly reserved: ReservedNames,
   ) {}
@@ -38,20 +44,28 @@ export class GatewayEdges {
   async list(
     { accountId }: Gateway,
     hostport: string,
-    source: Address | undefined,
+    visit: Visit | undefined,
     baseUrl: string,
   ): Promise<ListedEdges> {
     const [found = []] = await this.find([hostport], accountId);
-    const limited = limitEdges(found);
-    const edges = await this.listed(limited.kept, source, baseUrl);
+    const first = limitEdges(found);
+    const { read } = await this.readEdges.findAll(first.kept);
+    const limited = limitEdges(resized(found, first, read));
+    const edges = await this.listed(readOf(limited.kept, read), visit, baseUrl);
     return { edges, ...countsOf(limited, edges) };
   }
 
-  /** The hostports are canonical. Hostports beyond the size of an answer are left out, but never the first one. */
+  /**
+   * The hostports are canonical. Hostports beyond the size of an answer are left out, and those whose traffic policies
+   * are not read in time, but never the first one. Who asks again gets these, since the policies were read meanwhile.
+   */
   async listAll({ accountId }: Gateway, hostports: readonly string[], baseUrl: string): Promise<EdgesOfHostports> {
     const all = await this.find(hostports, accountId);
-    const limited = limitHostports(all.map(limitEdges));
-    const { refs, edges } = await this.limitRules(uniqueOf(limited), limited[0]?.kept.length ?? 0, baseUrl);
+    const first = limitHostports(all.map(limitEdges));
+    const { read, unread } = await this.readEdges.findAll(uniqueOf(first), first[0]?.kept.length, MAX_READING_MS);
+    const limited = limitHostports(first.map((one, n) => limitEdges(resized(all[n] ?? [], one, read))));
+    const ready = uniqueOf(limited).filter(({ id }) => !unread.has(id));
+    const { refs, edges } = await this.limitRules(ready, limited[0]?.kept.length ?? 0, read, baseUrl);
     const listed = new Set(refs.map(({ id }) => id));
     const byId = new Map(edges.map((one) => [one.edge.id, one]));
     const answers = limited.flatMap((ofHostport, n) => {
@@ -83,25 +97,28 @@ export class GatewayEdges {
    * Lists the first edges, as far as no account has more rules than its share. The edges of the first hostport are
    * always listed, as in a question about that hostport alone.
    */
-  private async limitRules(all: readonly Ref[], ofFirstHostport: number, baseUrl: string) {
+  private async limitRules(
+    all: readonly Ref[],
+    ofFirstHostport: number,
+    read: ReadonlyMap<string, ReadEdge>,
+    baseUrl: string,
+  ) {
     for (let refs = all; ; refs = refs.slice(0, Math.max(ofFirstHostport, Math.ceil(refs.length / 4)))) {
-      const edges = await this.listed(refs, undefined, baseUrl);
+      const edges = await this.listed(readOf(refs, read), undefined, baseUrl);
       if (refs.length <= ofFirstHostport || !edges.some(hasNoRules)) return { refs, edges };
     }
   }
 
-  /** Leaves out edges that are deleted meanwhile. */
-  private async listed(refs: readonly Ref[], source: Address | undefined, baseUrl: string): Promise<ListedEdge[]> {
-    const found = await Promise.all(refs.map((ref) => this.entities.find(TCP_EDGES, ref)));
-    const edges = found.flatMap((edge) => edge ?? []);
+  private async listed(edges: readonly ReadEdge[], visit: Visit | undefined, baseUrl: string): Promise<ListedEdge[]> {
     const [groups, resolve] = await Promise.all([
-      Promise.all(edges.map((edge) => this.groupOf(edge))),
-      source === undefined ? this.withRules(edges) : this.decided(edges, source, baseUrl),
+      Promise.all(edges.map(({ edge }) => this.groupOf(edge))),
+      visit === undefined ? this.withRules(edges) : this.decided(edges, visit, baseUrl),
     ]);
-    return edges.map((edge, n) => ({
-      account_id: edge.account_id,
-      edge: toResource(edge, baseUrl),
-      ...resolve(edge),
+    return edges.map((read, n) => ({
+      account_id: read.edge.account_id,
+      edge: toResource(read.edge, baseUrl),
+      ...resolve(read),
+      traffic_policy_error: read.traffic?.error ?? null,
       tunnel_group: groups[n] ?? null,
     }));
   }
@@ -112,30 +129,37 @@ export class GatewayEdges {
     return group && { id: group.id, labels: group.labels };
   }
 
-  private async decided(edges: readonly Entity<TcpEdge>[], source: Address, baseUrl: string): Promise<Resolve> {
-    const deciding = (accountId: string, ids: readonly string[]) => this.policies.deciding(accountId, ids, source);
-    const ofAccounts = await ofEachAccount(policyIdsByAccount(edges), deciding);
-    return (edge) => {
-      const rules = ofAccounts.get(edge.account_id) ?? new Map();
-      return {
-        ip_policies: policyIdsOf(edge).map((id) => ({ id, exists: rules.has(id), rules: null })),
-        check: toEdgeCheck(decideEdge(edge, rules, source), baseUrl),
-      };
-    };
+  private async decided(edges: readonly ReadEdge[], visit: Visit, baseUrl: string): Promise<Resolve> {
+    const { address } = visit.client;
+    const ofAccounts = await ofEachAccount(policyIdsByAccount(edges), async (accountId, ids) =>
+      compiled(await this.policies.deciding(accountId, ids, address)),
+    );
+    const policiesOf = ({ edge }: ReadEdge): IpPolicies => ofAccounts.get(edge.account_id) ?? new Map();
+    // One after another, so that the policies of an account are not all in memory, and others get their turns.
+    const checks = new Map<ReadEdge, EdgeCheck>();
+    for (const read of edges) {
+      const traffic = await this.readEdges.policyOf(read.edge);
+      await nextTurn(read.edge.account_id);
+      checks.set(read, checkEdge(read.edge, traffic, policiesOf(read), visit, baseUrl));
+    }
+    return (read) => ({
+      ip_policies: read.policyIds.map((id) => ({ id, exists: policiesOf(read).has(id), rules: null })),
+      check: checks.get(read) ?? null,
+    });
   }
 
   /** Each account has the same share of an answer: the rules of one that needs more are left out. */
-  private async withRules(edges: readonly Entity<TcpEdge>[]): Promise<Resolve> {
+  private async withRules(edges: readonly ReadEdge[]): Promise<Resolve> {
     const named = policyIdsByAccount(edges);
     const share = Math.floor(MAX_RULES_OF_AN_ANSWER / named.size);
     const ofAccounts = await ofEachAccount(named, async (accountId, ids) => {
       const rules = await this.policies.rules(accountId, ids, share);
       return { rules, existing: rules ?? (await this.policies.existing(accountId, ids)) };
     });
-    return (edge) => {
+    return ({ edge, policyIds }) => {
       const found = ofAccounts.get(edge.account_id);
       return {
-        ip_policies: policyIdsOf(edge).map((id) => {
+        ip_policies: policyIds.map((id) => {
           const rules = found?.rules?.get(id);
           return { id, exists: found?.existing.has(id) === true, rules: rules ? [...rules] : null };
         }),
@@ -146,11 +170,11 @@ export class GatewayEdges {
 }
 
 /** The policies that the edges of each account name. An account whose edges name none has no entry. */
-function policyIdsByAccount(edges: readonly Entity<TcpEdge>[]): ReadonlyMap<string, ReadonlySet<string>> {
+function policyIdsByAccount(edges: readonly ReadEdge[]): ReadonlyMap<string, ReadonlySet<string>> {
   const named = new Map<string, Set<string>>();
-  for (const edge of edges) {
+  for (const { edge, policyIds } of edges) {
     const ids = named.get(edge.account_id) ?? new Set();
-    for (const id of policyIdsOf(edge)) named.set(edge.account_id, ids.add(id));
+    for (const id of policyIds) named.set(edge.account_id, ids.add(id));
   }
   return named;
 }
@@ -167,6 +191,9 @@ const countsOf = ({ leftOut, beforeLeftOut }: LimitedEdges, edges: readonly List
   left_out: leftOut,
   before_left_out: edges.filter(({ edge }) => beforeLeftOut.has(edge.id)).length,
 });
+
+const readOf = (refs: readonly Ref[], read: ReadonlyMap<string, ReadEdge>): ReadEdge[] =>
+  refs.flatMap(({ id }) => read.get(id) ?? []);
 
 const uniqueOf = (limited: readonly LimitedEdges[]): Ref[] => [
   ...new Map(limited.flatMap(({ kept }) => kept.map((ref) => [ref.id, ref]))).values(),

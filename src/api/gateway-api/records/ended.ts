@@ -25,7 +25,7 @@ const SESSION = `select r.id, r.session_id, r.credential_id, r.owner_id, r.finge
     order by n.session_id desc, n.id desc limit ${MAX_TUNNELS_OF_RECORD}) t) as tunnels
   from tunnel_session_records r`;
 const EDGE_CONNECTION = `select r.id, r.edge_id, r.hostport, r.client, r.session_id, r.tunnel_id, r.credential_id, r.gateway_id,
-  r.gateway_name, r.started_at, r.ended_at, r.reason, ${COUNTERS} from edge_connection_records r`;
+  r.gateway_name, r.started_at, r.ended_at, r.reason, ${COUNTERS}, r.logs from edge_connection_records r`;
 
 const PAGE_OF_ALL = 'where r.account_id = $1 and r.id < $2 and r.id >= $3 order by r.id desc limit $4';
 /** The condition, the comparisons and the order follow the index of `column`, so that PostgreSQL takes no other. */

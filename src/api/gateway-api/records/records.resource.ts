@@ -8,6 +8,7 @@ import {
   OWNER_ID,
   TARGET_SCHEMA,
 } from '../decision-record/bind-decision-fields.js';
+import { PolicyLog } from '../traffic-policies/traffic-check.resource.js';
 
 export const SESSION_RECORDS_PATH = 'tunnel_session_records';
 export const EDGE_RECORDS_PATH = 'edge_connection_records';
@@ -83,6 +84,13 @@ export class EdgeConnectionRecordResource extends EndFields {
   @ApiField(nullable(CREDENTIAL_ID)) credential_id!: string | null;
   @ApiField(id('gw', 'Id of the run of the gateway.')) gateway_id!: string;
   @ApiField(nullable(GATEWAY_NAME)) gateway_name!: string | null;
+  @ApiField({
+    description: 'What actions of `log` of its traffic policy said, in their order; null if they said nothing.',
+    listOf: PolicyLog,
+    nullable: true,
+    example: null,
+  })
+  logs!: readonly PolicyLog[] | null;
 }
 
 /** A row of the database, under the names of the resource. */

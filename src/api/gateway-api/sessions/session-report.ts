@@ -10,6 +10,8 @@ import { toRequestForm } from '../decisions/bind-target-form.js';
 export const MAX_ITEMS = 1_000;
 const MAX_TARGETS = 100;
 const MAX_TEXT = 255;
+/** The most bytes of all logs of a connection together, each as JSON. */
+const MAX_LOG_BYTES = 4_096;
 /** Ten years. */
 const MAX_AGE_MS = 315_576_000_000;
 
@@ -58,6 +60,13 @@ export interface ReportedEdgeConnection extends Pick<Traffic, 'bytes_in' | 'byte
   readonly ago_ms: number;
   readonly ms: number;
   readonly reason: string;
+  readonly logs: readonly ReportedLog[] | null;
+}
+
+/** What an action of `log` of a traffic policy said. */
+interface ReportedLog {
+  readonly place: string;
+  readonly metadata: Readonly<Record<string, unknown>>;
 }
 
 export interface SessionReport {
@@ -158,6 +167,7 @@ const readEdgeConnection = (item: Fields): ReportedEdgeConnection => ({
   bytes_in: item.count('bytes_in'),
   bytes_out: item.count('bytes_out'),
   reason: item.reason(),
+  logs: item.logs(),
 });
 
 const itemOf = (item: Fields, prefix: IdPrefix): Item => ({
@@ -249,6 +259,24 @@ class Fields {
     return value.map((target, n) => toRequestForm(readTarget(target, `${this.path}targets[${n}]`)));
   }
 
+  object(name: string): Readonly<Record<string, unknown>> {
+    const value = this.take(name);
+    if (isJsonObject(value)) return value;
+    throw malformed(`${this.path}${name} must be an object.`);
+  }
+
+  /** Null if there are none. */
+  logs(): readonly ReportedLog[] | null {
+    if (this.isAbsent('logs')) return null;
+    const value = this.take('logs');
+    const field = `${this.path}logs`;
+    if (!Array.isArray(value)) throw malformed(`${field} must be a list.`);
+    const logs = value.map((log, n) => readLog(log, `${field}[${n}]`));
+    const bytes = logs.reduce((sum, log) => sum + Buffer.byteLength(JSON.stringify(log)), 0);
+    if (bytes > MAX_LOG_BYTES) throw malformed(`${field} has ${bytes} bytes as JSON; the maximum is ${MAX_LOG_BYTES}.`);
+    return logs.length === 0 ? null : logs;
+  }
+
   private take(name: string): unknown {
     this.unread.delete(name);
     return this.values[name];
@@ -258,4 +286,12 @@ class Fields {
     const value = this.take(name);
     return value === undefined || value === null;
   }
+}
+
+function readLog(value: unknown, at: string): ReportedLog {
+  if (!isJsonObject(value)) throw malformed(`${at} must be an object.`);
+  const log = new Fields(value, `${at}.`);
+  const read = { place: log.required('place'), metadata: log.object('metadata') };
+  log.refuseUnread(at);
+  return read;
 }

@@ -184,11 +184,11 @@ export const COUNT_PRESENCE = {
 export const RECORD_EDGE_CONNECTIONS = {
   name: 'record_edge_connections',
   text: `insert into edge_connection_records (account_id, id, edge_id, hostport, client, gateway_id, gateway_name, session_id,
-      tunnel_id, credential_id, started_at, ended_at, reason, bytes_in, bytes_out)
+      tunnel_id, credential_id, started_at, ended_at, reason, bytes_in, bytes_out, logs)
     select g.account_id, g.record_id, g.edge_id, g.hostport, g.client, $1, $3, g.session_id, g.tunnel_id, g.credential_id,
-      ${AGO} - g.ms * interval '1 millisecond', ${AGO}, g.reason, g.bytes_in, g.bytes_out
+      ${AGO} - g.ms * interval '1 millisecond', ${AGO}, g.reason, g.bytes_in, g.bytes_out, g.logs
     from ${RECORDSET} as g(record_id text, account_id text, edge_id text, hostport text, client text, session_id text,
-      tunnel_id text, credential_id text, ago_ms float8, ms float8, reason text, bytes_in bigint, bytes_out bigint)
+      tunnel_id text, credential_id text, ago_ms float8, ms float8, reason text, bytes_in bigint, bytes_out bigint, logs jsonb)
     where (select e.stream_version from events e
       where e.account_id = g.account_id and e.stream_id = g.edge_id and e.stream_version = 1) = 1
     returning id`,

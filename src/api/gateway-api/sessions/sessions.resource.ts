@@ -47,13 +47,18 @@ const USED = items(
   { account_id: id('ac'), id: { type: 'string', pattern: '^t[ns]_[0-9A-Za-z]{27}$' }, ...TRAFFIC },
   ...COUNTERS,
 );
+const LOGS = {
+  type: ['array', 'null'],
+  description: 'What actions of `log` of the traffic policy said, at most 4096 bytes as JSON.',
+  items: items({ place: { type: 'string', maxLength: 255 }, metadata: { type: 'object', additionalProperties: true } }),
+};
 const EDGE_CONNECTION = items(
   {
     ...{ account_id: id('ac'), edge_id: id('edgtcp'), hostport: { type: 'string' }, client: TEXT },
     ...{ session_id: id('ts'), tunnel_id: id('tn'), credential_id: id('sshcr'), ago_ms: AGO },
-    ...{ ms: { type: 'integer', minimum: 0 }, bytes_in: NUMBER, bytes_out: NUMBER, reason: REASON },
+    ...{ ms: { type: 'integer', minimum: 0 }, bytes_in: NUMBER, bytes_out: NUMBER, reason: REASON, logs: LOGS },
   },
-  ...['client', 'session_id', 'tunnel_id', 'credential_id', 'bytes_in', 'bytes_out'],
+  ...['client', 'session_id', 'tunnel_id', 'credential_id', 'bytes_in', 'bytes_out', 'logs'],
 );
 
 export class SessionReportBody {
