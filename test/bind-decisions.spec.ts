@@ -231,9 +231,12 @@ describe('the queue of decisions', () => {
     const proxy = await startSwallowingProxy(service.databaseUrl);
     const { gateway: client, stop } = await startCopy(service, GATEWAY, proxy.url);
     const { fingerprint } = await credentialOf();
+    // Otherwise the answer could come before it is swallowed.
+    const holder = await holdWrites(service.pool);
     await ask(fingerprint, DOMAIN, client);
     proxy.swallowNextAnswer();
     const errors = takeErrorLines();
+    await holder.release();
     await untilWritten(client);
     expect(errors.end()).toEqual([expect.stringContaining('could not be written and will be retried')]);
     expect(proxy.swallowed).toBe(1);
