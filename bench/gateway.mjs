@@ -38,8 +38,8 @@ const GOAL_RESERVED = 1.1;
 const RESERVE = [
   `insert into reserved_addrs (account_id, id, version, created_at, description, metadata, addr, region)
     select 'ac_' || n / 10000, 'ra_' || n, 1, now(), '', '', 'www.r-' || n || '.example.com:20000', '' from generate_series(1, $1::int / 2) n`,
-  `insert into reserved_domains (account_id, id, version, created_at, description, metadata, domain, region)
-    select 'ac_' || n / 10000, 'rd_' || n, 1, now(), '', '', '*.d-' || n || '.example.com', '' from generate_series(1, $1::int / 2) n`,
+  `insert into reserved_domains (account_id, id, version, created_at, description, metadata, domain, text, region)
+    select 'ac_' || n / 10000, 'rd_' || n, 1, now(), '', '', '*.d-' || n || '.example.com', '*.d-' || n || '.example.com', '' from generate_series(1, $1::int / 2) n`,
 ];
 
 async function reserve(client) {
