@@ -36,11 +36,12 @@ const FIND = onPrimary({
         array_remove(array[rest.account_id, other_rest.account_id], null) as resting
       from (select distinct host, is_host from wanted) h
       left join lateral (select r from reserving_accounts(h.host, h.is_host) r limit 1) first on true
-      left join lateral (select r from reserving_accounts(h.host, h.is_host) r where r <> first.r limit 1) second on true
+      left join lateral (select r from reserving_accounts(h.host, h.is_host) r
+        where first.r is not null and r <> first.r limit 1) second on true
       cross join lateral (select h.host || case when h.is_host then '' else ':0' end as name) at
       left join lateral (select account_id from resting_of(at.name) limit 1) rest on true
-      left join lateral (select account_id from resting_of(at.name) r where r.account_id <> rest.account_id limit 1)
-        other_rest on true)
+      left join lateral (select account_id from resting_of(at.name) r
+        where rest.account_id is not null and r.account_id <> rest.account_id limit 1) other_rest on true)
     select w.name, a.account_id as holder, h.accounts, array_remove(h.resting || r.account_id, null) as resting
     from wanted w join hosts h on h.host = w.host and h.is_host = w.is_host
     left join lateral (select o.account_id from reserved_addrs o where o.addr = w.name limit 1) a on true
