@@ -35,11 +35,11 @@ const accountsThatHave = (name: string, table: string) => ({
 });
 
 /**
- * Looks at the next rows after $3, and keeps those whose credential exists. The rows to delete are arrays, since PostgreSQL
- * then looks each of them up by its key. No name: a plan from an empty table would make each batch sort all rows after $3.
+ * Looks at the next rows after $3. A row is kept as long as its credential exists. The rows to delete are arrays, since
+ * PostgreSQL then looks each of them up by its key.
  */
-const purgeOf = (table: string, isUnused: string) => ({
-  name: '',
+const purgeOf = (name: string, table: string, isUnused: string) => ({
+  name,
   text: `with seen as (
       select t.credential_id, ${isUnused} and (select c.id from ssh_credentials c
         where c.account_id = $1 and c.id = t.credential_id) is null as is_old
@@ -54,11 +54,11 @@ const purgeOf = (table: string, isUnused: string) => ({
 const OF_CREDENTIALS = [
   {
     accounts: accountsThatHave('accounts_with_usage', 'credential_usage'),
-    purge: purgeOf('credential_usage', 't.last_used_at < $2'),
+    purge: purgeOf('purge_credential_usage', 'credential_usage', 't.last_used_at < $2'),
   },
   {
     accounts: accountsThatHave('accounts_with_presence', 'credential_presence'),
-    purge: purgeOf('credential_presence', '(t.sessions <= 0 and t.last_seen_at < $2)'),
+    purge: purgeOf('purge_credential_presence', 'credential_presence', '(t.sessions <= 0 and t.last_seen_at < $2)'),
   },
 ];
 
