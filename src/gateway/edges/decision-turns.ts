@@ -1,7 +1,5 @@
+import { Turns } from '../protocol/turns.js';
 import { FifoQueue, RoundRobin } from './round-robin.js';
-
-/** The longest work in one turn of the event loop, but for the last decision of the turn. */
-const MAX_TURN_MS = 1;
 
 type Act = () => void;
 type OfHostport = RoundRobin<Act, FifoQueue<Act>>;
@@ -15,14 +13,13 @@ export interface TurnOf {
 }
 
 /**
- * Makes decisions by traffic policies, which may take some milliseconds each. The accounts take turns, and so do the
- * hostports within an account. Other work of the gateway goes on after each millisecond.
+ * Makes decisions by traffic policies, which may take some milliseconds each. The accounts share the CPU time, and the
+ * hostports of an account take turns. Other work of the gateway goes on after each millisecond.
  */
 export class DecisionTurns {
-  private readonly queue = new RoundRobin<Act, OfAccount>(
-    () => new RoundRobin<Act, OfHostport>(() => new RoundRobin<Act, FifoQueue<Act>>(() => new FifoQueue())),
-  );
-  private isScheduled = false;
+  private readonly turns = new Turns();
+  /** What each account waits for. */
+  private readonly accounts = new Map<string, OfAccount>();
 
   /** Resolves with undefined if the decision is no longer wanted in its turn. Rejects if `decide` throws. */
   take<Decision>(at: TurnOf, isWanted: () => boolean, decide: () => Decision): Promise<Decision | undefined> {
@@ -34,26 +31,24 @@ export class DecisionTurns {
           reject(error);
         }
       };
-      const ofHostport = this.queue.queueOf(at.accountId).queueOf(at.hostport);
-      ofHostport.queueOf(at.isReview ? 'reviews' : 'clients').add(act);
-      this.schedule();
+      const ofAccount = this.accounts.get(at.accountId) ?? this.begin(at.accountId);
+      ofAccount
+        .queueOf(at.hostport)
+        .queueOf(at.isReview ? 'reviews' : 'clients')
+        .add(act);
     });
   }
 
-  private schedule(): void {
-    if (this.isScheduled) return;
-    this.isScheduled = true;
-    setImmediate(() => {
-      this.isScheduled = false;
-      this.runSome();
-      if (this.queue.size > 0) this.schedule();
-    });
-  }
-
-  private runSome(): void {
-    const end = performance.now() + MAX_TURN_MS;
-    do {
-      this.queue.next()?.();
-    } while (this.queue.size > 0 && performance.now() < end);
+  private begin(accountId: string): OfAccount {
+    const waiting: OfAccount = new RoundRobin(() => new RoundRobin(() => new FifoQueue()));
+    this.accounts.set(accountId, waiting);
+    const enter = (): void => this.turns.enter({ share: accountId, work });
+    const work = (): void => {
+      waiting.next()?.();
+      if (waiting.size > 0) enter();
+      else this.accounts.delete(accountId);
+    };
+    enter();
+    return waiting;
   }
 }

@@ -1,11 +1,11 @@
 import { messageOf } from '../../kernel/error-message.js';
+import type { WorkInTurns } from '../../kernel/in-turns.js';
 import type { Address } from '../ip-rules/address.js';
 import { type Bindings, bindingsOf, celEnvironment, TIMESTAMP } from './cel.js';
 import { type Running, registerFunctions, useOwnFunctions } from './cel-functions.js';
 import { ExpressionReader, ExpressionRefused } from './expression-steps.js';
 import type { PolicyCounts } from './policy-counts.js';
 import { timeText } from './time-fields.js';
-import type { Turns } from './turns.js';
 import { shortened, UnreadablePolicy } from './unreadable-policy.js';
 
 /** The most characters of an expression, which is read in one turn. */
@@ -64,7 +64,7 @@ export class Expressions {
   private warmUpSteps = 0;
 
   constructor(
-    readonly turns: Turns,
+    readonly turns: WorkInTurns,
     readonly counts: PolicyCounts,
   ) {
     this.reader = new ExpressionReader(counts);

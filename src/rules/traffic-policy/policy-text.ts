@@ -1,8 +1,8 @@
 import { load, YAMLException } from 'js-yaml';
 import { messageOf } from '../../kernel/error-message.js';
+import type { WorkInTurns } from '../../kernel/in-turns.js';
 import { isJsonObject } from '../../kernel/json-object.js';
 import { MAX_PARTS } from './policy-counts.js';
-import type { Turns } from './turns.js';
 import { shortened, UnreadablePolicy } from './unreadable-policy.js';
 
 /** The most bytes of the text of a policy. */
@@ -24,7 +24,7 @@ interface PolicyDocument {
  * than 0.6 µs a byte, where `yaml` took minutes for nested keys. Aliases are refused, since a few of them can stand for a
  * document without end.
  */
-export async function readPolicyText(text: string, turns: Turns): Promise<PolicyDocument> {
+export async function readPolicyText(text: string, turns: WorkInTurns): Promise<PolicyDocument> {
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_TRAFFIC_POLICY_BYTES) {
     throw new UnreadablePolicy(THE_POLICY, `is ${bytes} bytes long; the maximum is ${MAX_TRAFFIC_POLICY_BYTES}.`);
@@ -35,7 +35,11 @@ export async function readPolicyText(text: string, turns: Turns): Promise<Policy
   throw new UnreadablePolicy(THE_POLICY, 'must be an object, such as {"on_tcp_connect": []}.');
 }
 
-async function readDocument(text: string, bytes: number, turns: Turns): Promise<[document: unknown, parts: number]> {
+async function readDocument(
+  text: string,
+  bytes: number,
+  turns: WorkInTurns,
+): Promise<[document: unknown, parts: number]> {
   let document: unknown;
   try {
     document = JSON.parse(text);

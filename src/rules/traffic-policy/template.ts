@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../kernel/json-object.js';
 import type { Expression, Expressions } from './expression.js';
-import { oneByOne } from './turns.js';
+import { oneByOne } from './one-by-one.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
 /** A value of JSON whose texts may have expressions, as in `client ${conn.client_ip}`. */

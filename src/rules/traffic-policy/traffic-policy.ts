@@ -1,9 +1,10 @@
+import { WorkInTurns } from '../../kernel/in-turns.js';
 import { fieldsOf, type PolicyAction, readAction, textsOf } from './actions.js';
 import { type Expression, Expressions } from './expression.js';
+import { oneByOne } from './one-by-one.js';
 import { PolicyCounts } from './policy-counts.js';
 import { readPolicyText } from './policy-text.js';
 import { plainText } from './template.js';
-import { oneByOne, Turns } from './turns.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
 /** A traffic policy that was read: what its rules do when a TCP connection begins. */
@@ -44,7 +45,7 @@ const OTHER_PHASES = ['on_http_request', 'on_http_response', 'outbound'];
  * UnreadablePolicy.
  */
 export async function readTrafficPolicy(text: string, account = ''): Promise<TrafficPolicy> {
-  const turns = new Turns(account);
+  const turns = new WorkInTurns(account);
   await turns.step();
   const read = await readPolicyText(text, turns);
   const document = fieldsOf(read.document, 'the policy', [...OWN_PHASES, ...OTHER_PHASES, 'enabled']);
