@@ -7,6 +7,7 @@ import { decideSource } from '../src/rules/ip-rules/ip-restriction.js';
 import { parseCidr } from '../src/rules/ip-rules/network.js';
 import type { ApiClient } from './support/api-client.js';
 import { withoutClaims } from './support/claims.js';
+import { makeIpPolicy } from './support/ip-policies.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { GATEWAY, type Service, startService } from './support/service.js';
@@ -28,16 +29,7 @@ const created = async (path: string, body: object, client: ApiClient = account.c
   return answer.body;
 };
 
-/** A policy with rules as `+10.0.0.0/8` (allow) and `-10.1.0.0/16` (deny). Returns its id, and its rules by their text. */
-async function policyOf(rules: readonly string[], client?: ApiClient) {
-  const { id } = await created('/ip_policies', {}, client);
-  const made: Record<string, { readonly id: string; readonly uri: string }> = {};
-  for (const rule of rules) {
-    const action = rule.startsWith('+') ? 'allow' : 'deny';
-    made[rule] = await created('/ip_policy_rules', { ip_policy_id: id, cidr: rule.slice(1), action }, client);
-  }
-  return { id: id as string, rules: made };
-}
+const policyOf = (rules: readonly string[], client = account.client) => makeIpPolicy(client, rules);
 
 let hostports = 0;
 /** An edge with a hostport of its own that names the policies. */

@@ -12,6 +12,7 @@ import { PolicyReader } from '../src/rules/traffic-policy/policy-reader.js';
 import { decideTcpConnect } from '../src/rules/traffic-policy/tcp-connect.js';
 import { readTrafficPolicy } from '../src/rules/traffic-policy/traffic-policy.js';
 import { ApiClient } from './support/api-client.js';
+import { makeIpPolicy } from './support/ip-policies.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
@@ -47,14 +48,8 @@ const edgeWith = (value: string, more: object = {}) => {
 };
 type Edge = Awaited<ReturnType<typeof edgeWith>>;
 
-const policyOf = async (rules: readonly string[], client?: ApiClient): Promise<string> => {
-  const { id } = await created('/ip_policies', {}, client);
-  for (const rule of rules) {
-    const action = rule.startsWith('+') ? 'allow' : 'deny';
-    await created('/ip_policy_rules', { ip_policy_id: id, cidr: rule.slice(1), action }, client);
-  }
-  return id;
-};
+const policyOf = async (rules: readonly string[], client = account.client): Promise<string> =>
+  (await makeIpPolicy(client, rules)).id;
 const policyRef = (id: string) => ({ id, uri: `${service.app.url}/ip_policies/${id}` });
 
 const ask = async (value: string, source: string, more: object = {}, client: ApiClient = account.client) => {

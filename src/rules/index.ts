@@ -37,7 +37,9 @@ export { type KeyPolicy, type PublicKey, parseDeniedFingerprints, parsePublicKey
 export { MAX_PUBLIC_KEY_BYTES, readFingerprint } from './public-keys/public-key-type.js';
 export { WireFields } from './public-keys/public-key-wire.js';
 // Traffic policies
+export { MAX_LOG_BYTES } from './traffic-policy/actions.js';
 export { PolicyReader, type PolicyReading, type PolicySummary } from './traffic-policy/policy-reader.js';
+export { MAX_TRAFFIC_POLICY_BYTES } from './traffic-policy/policy-text.js';
 export {
   decideTcpConnect,
   type TcpConnection,

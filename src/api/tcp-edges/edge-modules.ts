@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../kernel/json-object.js';
 import { malformed, Problem, type ProblemName, quoted } from '../../kernel/problem.js';
+import { MAX_TRAFFIC_POLICY_BYTES } from '../../rules/index.js';
 
 /** The modules of an edge, in the form of events, rows and decisions. */
 export interface Backend {
@@ -20,7 +21,6 @@ export interface TrafficPolicy {
 
 export type ModuleName = 'backend' | 'ip_restriction' | 'traffic_policy';
 
-export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
 /** Far above any real edge. It bounds the cost of rendering one edge. */
 export const MAX_IP_POLICIES = 1000;
 /**

@@ -4,8 +4,8 @@ import { type Followed, Follower } from '../rights/follower.js';
 import type { Endpoint } from '../tunnels/open-tunnel.js';
 import { Admissions } from './admissions.js';
 import type { EdgeAnswer } from './edge-answer.js';
+import { EdgeJudge } from './edge-judge.js';
 import { EdgePlaces } from './edge-places.js';
-import { EdgePolicies } from './edge-policies.js';
 import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
 import { PortIndex } from './port-index.js';
@@ -25,7 +25,7 @@ interface ChangedEdges {
 export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
-  private readonly policies: EdgePolicies;
+  private readonly edgeJudge: EdgeJudge;
   private readonly ports = new PortIndex();
   private readonly addresses: ReadonlyMap<string, string>;
   private readonly shared: EdgePortContext;
@@ -44,7 +44,7 @@ export class EdgeServer implements GatewayPart, Followed {
     const places = new EdgePlaces(context.settings.maxEdgeConnections);
     const admissions = new Admissions(this.service, context.now);
     this.shared = { context, admissions, places };
-    this.policies = new EdgePolicies({
+    this.edgeJudge = new EdgeJudge({
       isIgnoring: context.settings.edgeTrafficPolicies === 'ignore',
       judged: (hostport, judgement) => this.serve(hostport, judgement),
       freed: (hostports) => this.askAgain(hostports),
@@ -109,7 +109,7 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   private async apply(hostport: string, answer: EdgeAnswer): Promise<void> {
-    await this.serve(hostport, this.policies.judge(hostport, answer, this.ports.get(hostport)?.served));
+    await this.serve(hostport, this.edgeJudge.judge(hostport, answer, this.ports.get(hostport)?.served));
   }
 
   private async serve(hostport: string, judgement: Judgement): Promise<void> {
@@ -148,7 +148,7 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   private closeAll(): void {
-    this.policies.forgetUnread();
+    this.edgeJudge.forgetUnread();
     for (const port of this.ports.all) port.close();
   }
 }

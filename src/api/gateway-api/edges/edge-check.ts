@@ -1,7 +1,12 @@
 import type { Entity } from '../../../event-log/index.js';
 import { compilePolicy, decideSource, type PolicyReading } from '../../../rules/index.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
-import { checkTraffic, connectionOf, type IpPolicies, type Visit } from '../traffic-policies/traffic-check.js';
+import {
+  type AskedConnection,
+  checkTraffic,
+  connectionOf,
+  type IpPolicies,
+} from '../traffic-policies/traffic-check.js';
 import type { RulesByPolicy } from './edge-policies.js';
 import { type EdgeCheck, toEdgeCheck } from './edges.resource.js';
 
@@ -13,12 +18,12 @@ export function checkEdge(
   edge: Entity<TcpEdge>,
   traffic: PolicyReading | undefined,
   policies: IpPolicies,
-  visit: Visit,
+  asked: AskedConnection,
   baseUrl: string,
 ): EdgeCheck {
-  const decision = decideSource(edge.ip_restriction, policies, visit.client.address);
+  const decision = decideSource(edge.ip_restriction, policies, asked.client.address);
   const asksTraffic = decision.allowed && traffic !== undefined;
-  const connection = connectionOf(visit, edge.id);
+  const connection = connectionOf(asked, edge.id);
   return toEdgeCheck(decision, asksTraffic ? checkTraffic(traffic, connection, policies, baseUrl) : null, baseUrl);
 }
 

@@ -5,6 +5,7 @@ import {
   type IpReason,
   type IpRule,
   MAX_NAMED_IP_POLICIES,
+  MAX_TRAFFIC_POLICY_BYTES,
 } from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
@@ -12,7 +13,7 @@ import { List, TextOfBytes } from '../../http/validated-body.js';
 import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
 import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
 import { RESERVATION_REASONS, type ReservationReason } from '../../reservations/reservation.js';
-import { IP_POLICY, MAX_IP_POLICIES, MAX_TRAFFIC_POLICY_BYTES } from '../../tcp-edges/edge-modules.js';
+import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
 import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
 import { MAX_EDGES_OF_A_HOSTPORT, POLICY_BYTES_OF_A_NAME } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';

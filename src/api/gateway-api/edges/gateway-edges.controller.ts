@@ -10,7 +10,7 @@ import { parseHostport } from '../../tcp-edges/hostport.js';
 import { requiredParameter } from '../binds/binds.resource.js';
 import { readRequiredParameter } from '../binds/gateway-requests.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
-import type { Visit } from '../traffic-policies/traffic-check.js';
+import type { AskedConnection } from '../traffic-policies/traffic-check.js';
 import { DESTINATION, SOURCE } from '../traffic-policies/traffic-check.resource.js';
 import { EdgesOfHostports, FindEdgesBody, ListedEdges, readHostports } from './edges.resource.js';
 import { GatewayEdges } from './gateway-edges.js';
@@ -45,7 +45,7 @@ export class GatewayEdgesController {
   })
   async find(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {
     const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
-    return this.edges.list(gatewayOf(request), canonical, readVisit(query, canonical), request.baseUrl);
+    return this.edges.list(gatewayOf(request), canonical, readAsked(query, canonical), request.baseUrl);
   }
 
   @Post()
@@ -63,7 +63,7 @@ export class GatewayEdgesController {
 }
 
 /** Undefined without `source`. Throws request_malformed. */
-function readVisit(query: Record<string, unknown>, hostport: string): Visit | undefined {
+function readAsked(query: Record<string, unknown>, hostport: string): AskedConnection | undefined {
   const given = (name: string): string | undefined =>
     query[name] === undefined ? undefined : readRequiredParameter(query, name);
   const [source, destination, started] = [given('source'), given('destination'), given('started_at')];

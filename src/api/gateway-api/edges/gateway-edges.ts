@@ -9,7 +9,7 @@ import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { EdgesByHostport } from '../../tcp-edges/tcp-edges.read-model.js';
 import { toResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { TUNNEL_GROUPS } from '../../tunnel-groups/tunnel-groups.resource.js';
-import type { IpPolicies, Visit } from '../traffic-policies/traffic-check.js';
+import type { AskedConnection, IpPolicies } from '../traffic-policies/traffic-check.js';
 import { type LimitedEdges, limitEdges, limitHostports, resized } from './answer-size.js';
 import { checkEdge, compiled } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
@@ -44,14 +44,14 @@ export class GatewayEdges {
   async list(
     { accountId }: Gateway,
     hostport: string,
-    visit: Visit | undefined,
+    asked: AskedConnection | undefined,
     baseUrl: string,
   ): Promise<ListedEdges> {
     const [found = []] = await this.find([hostport], accountId);
     const first = limitEdges(found);
     const { read } = await this.readEdges.findAll(first.kept);
     const limited = limitEdges(resized(found, first, read));
-    const edges = await this.listed(readOf(limited.kept, read), visit, baseUrl);
+    const edges = await this.listed(readOf(limited.kept, read), asked, baseUrl);
     return { edges, ...countsOf(limited, edges) };
   }
 
@@ -109,10 +109,14 @@ export class GatewayEdges {
     }
   }
 
-  private async listed(edges: readonly ReadEdge[], visit: Visit | undefined, baseUrl: string): Promise<ListedEdge[]> {
+  private async listed(
+    edges: readonly ReadEdge[],
+    asked: AskedConnection | undefined,
+    baseUrl: string,
+  ): Promise<ListedEdge[]> {
     const [groups, resolve] = await Promise.all([
       Promise.all(edges.map(({ edge }) => this.groupOf(edge))),
-      visit === undefined ? this.withRules(edges) : this.decided(edges, visit, baseUrl),
+      asked === undefined ? this.withRules(edges) : this.decided(edges, asked, baseUrl),
     ]);
     return edges.map((read, n) => ({
       account_id: read.edge.account_id,
@@ -129,8 +133,8 @@ export class GatewayEdges {
     return group && { id: group.id, labels: group.labels };
   }
 
-  private async decided(edges: readonly ReadEdge[], visit: Visit, baseUrl: string): Promise<Resolve> {
-    const { address } = visit.client;
+  private async decided(edges: readonly ReadEdge[], asked: AskedConnection, baseUrl: string): Promise<Resolve> {
+    const { address } = asked.client;
     const ofAccounts = await ofEachAccount(policyIdsByAccount(edges), async (accountId, ids) =>
       compiled(await this.policies.deciding(accountId, ids, address)),
     );
@@ -140,7 +144,7 @@ export class GatewayEdges {
     for (const read of edges) {
       const traffic = await this.readEdges.policyOf(read.edge);
       await nextTurn(read.edge.account_id);
-      checks.set(read, checkEdge(read.edge, traffic, policiesOf(read), visit, baseUrl));
+      checks.set(read, checkEdge(read.edge, traffic, policiesOf(read), asked, baseUrl));
     }
     return (read) => ({
       ip_policies: read.policyIds.map((id) => ({ id, exists: policiesOf(read).has(id), rules: null })),

@@ -2,6 +2,7 @@ import type { IdPrefix } from '../../../kernel/ids.js';
 import { isId } from '../../../kernel/ids.js';
 import { isJsonObject } from '../../../kernel/json-object.js';
 import { malformed } from '../../../kernel/problem.js';
+import { MAX_LOG_BYTES } from '../../../rules/index.js';
 import { readTarget } from '../binds/gateway-requests.js';
 import { toRequestForm } from '../decisions/bind-target-form.js';
 
@@ -10,8 +11,6 @@ import { toRequestForm } from '../decisions/bind-target-form.js';
 export const MAX_ITEMS = 1_000;
 const MAX_TARGETS = 100;
 const MAX_TEXT = 255;
-/** The most bytes of all logs of a connection together, each as JSON. */
-const MAX_LOG_BYTES = 4_096;
 /** Ten years. */
 const MAX_AGE_MS = 315_576_000_000;
 

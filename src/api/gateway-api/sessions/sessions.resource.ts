@@ -1,3 +1,4 @@
+import { MAX_LOG_BYTES } from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
 import { Anything, List, Text } from '../../http/validated-body.js';
@@ -49,7 +50,7 @@ const USED = items(
 );
 const LOGS = {
   type: ['array', 'null'],
-  description: 'What actions of `log` of the traffic policy said, at most 4096 bytes as JSON.',
+  description: `What actions of \`log\` of the traffic policy said, at most ${MAX_LOG_BYTES} bytes as JSON.`,
   items: items({ place: { type: 'string', maxLength: 255 }, metadata: { type: 'object', additionalProperties: true } }),
 };
 const EDGE_CONNECTION = items(

@@ -1,8 +1,7 @@
 import { malformed } from '../../../kernel/problem.js';
-import { TRAFFIC_REASONS, type TrafficReason } from '../../../rules/index.js';
+import { MAX_LOG_BYTES, MAX_TRAFFIC_POLICY_BYTES, TRAFFIC_REASONS, type TrafficReason } from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { TextOfBytes } from '../../http/validated-body.js';
-import { MAX_TRAFFIC_POLICY_BYTES } from '../../tcp-edges/edge-modules.js';
 import { IpPolicyRef } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../binds/binds.resource.js';
 
@@ -112,7 +111,7 @@ export class TrafficPolicyCheck {
   @ApiField({ description: 'What actions of `log` say, in their order.', listOf: PolicyLog, example: [] })
   logs!: readonly PolicyLog[];
   @ApiField({
-    description: 'How many logs are left out, since all of a connection have at most 4096 bytes as JSON.',
+    description: `How many logs are left out, since all of a connection have at most ${MAX_LOG_BYTES} bytes as JSON.`,
     type: 'integer',
     example: 0,
   })

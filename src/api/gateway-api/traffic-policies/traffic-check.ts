@@ -14,7 +14,7 @@ import type { TrafficPolicyCheck } from './traffic-check.resource.js';
 export type IpPolicies = ReadonlyMap<string, ReturnType<typeof compilePolicy>>;
 
 /** Who connects, where, and when. */
-export interface Visit {
+export interface AskedConnection {
   readonly client: Endpoint;
   readonly server: Endpoint;
   /** Undefined: the connection begins now. */
@@ -22,7 +22,7 @@ export interface Visit {
 }
 
 /** `endpointId`: the id of the edge; empty for a policy without one. */
-export function connectionOf({ client, server, startedAt }: Visit, endpointId = ''): TcpConnection {
+export function connectionOf({ client, server, startedAt }: AskedConnection, endpointId = ''): TcpConnection {
   const nowMs = Date.now();
   return { client, server, endpointId, startedAtMs: startedAt?.getTime() ?? nowMs, nowMs };
 }

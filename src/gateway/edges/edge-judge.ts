@@ -14,7 +14,7 @@ type Reader = Pick<PolicyReader, 'known' | 'read'>;
  * Judges answers about hostports. It reads the traffic policies, one of an account at a time, and holds those that are in
  * force.
  */
-export class EdgePolicies {
+export class EdgeJudge {
   private readonly reader: Reader;
   private readonly memory: PolicyMemory;
   /** The text that the newest answer about each hostport waits for. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readTrafficPolicy } from '../../rules/traffic-policy/traffic-policy.js';
 import { UnreadablePolicy } from '../../rules/traffic-policy/unreadable-policy.js';
 import type { EdgeAnswer, ListedEdge } from './edge-answer.js';
-import { EdgePolicies } from './edge-policies.js';
+import { EdgeJudge } from './edge-judge.js';
 import type { Judgement, ServedEdge } from './served-edge.js';
 
 const settle = (): Promise<void> => new Promise(setImmediate);
@@ -31,7 +31,7 @@ function trial({ maxBytesOfAccount = 10_000, readsAtOnce = false } = {}) {
   const judged: [hostport: string, Judgement][] = [];
   const freed: string[] = [];
   const failures: unknown[] = [];
-  const policies = new EdgePolicies(
+  const policies = new EdgeJudge(
     {
       isIgnoring: false,
       judged: async (hostport, judgement) => {
