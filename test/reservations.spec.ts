@@ -352,6 +352,24 @@ describe('a reserved domain', () => {
   });
 });
 
+it.each([
+  ['reserved_addrs', () => ({ addr: newAddr() })],
+  ['reserved_domains', () => ({ domain: newDomain() })],
+] as const)('%s have ETags, moments and repetitions as every resource', async (path, bodyOf) => {
+  const once = { 'idempotency-key': `once-${path}` };
+  const body = bodyOf();
+  const first = await admin.post(`/${path}`, body, once);
+  expect((await admin.post(`/${path}`, body, once)).body).toEqual(first.body);
+  const one = `/${path}/${first.body.id}`;
+  const etag = first.headers.get('etag') ?? '';
+  expect((await admin.get(one, { 'if-none-match': etag })).status).toBe(304);
+  expect((await admin.patch(one, { description: 'new' }, { 'if-match': etag })).status).toBe(200);
+  expect((await admin.patch(one, { description: 'lost' }, { 'if-match': etag })).status).toBe(412);
+  expect((await admin.delete(one, { 'if-match': etag })).status).toBe(412);
+  expect((await admin.get(`${one}?as_of=${first.headers.get('log-position')}`)).body).toEqual(first.body);
+  expect((await admin.get(one)).body.description).toBe('new');
+});
+
 describe('what rests', () => {
   const remove = async (path: 'reserved_addrs' | 'reserved_domains', { id }: { readonly id: string }) =>
     expect((await admin.delete(`/${path}/${id}`)).status).toBe(204);
