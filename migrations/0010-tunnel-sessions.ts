@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** What is open now, as gateways report it. Not read models: no event makes these rows. */
-export class TunnelSessions1795910400010 extends Topic {
+export class TunnelSessions1795996800010 extends Topic {
   protected readonly schema = `
     -- A run of a gateway, from its start to its end or its silence. The name and the account are those of its token; null if it
     -- has none. whole_at is null until the gateway has reported all that is open. lost_at is when it was silent for too long: the

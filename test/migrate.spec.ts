@@ -33,18 +33,18 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1795910400001: '6e7c6465a200e051',
-  Accounts1795910400002: 'e727ffd4b2fb9687',
-  SshCredentials1795910400003: '23ab3ce21cbdd348',
-  TcpEdges1795910400004: 'a10cd121a71e9b51',
-  IpPolicies1795910400005: '8a3c1f03d0993af6',
-  TunnelGroups1795910400006: '3ff5848d18d91d27',
-  Claims1795910400007: '24cfb54e7db3b837',
-  BindDecisions1795910400008: 'c49d9fc7c6fcf7c7',
-  Transparency1795910400009: '3e5e1b13b4b89efd',
-  TunnelSessions1795910400010: 'f2a49a593d3b1266',
-  TunnelRecords1795910400011: 'faa343e4ed09a8b9',
-  Reservations1795910400012: '0c4f2b39d47b0556',
+  EventLog1795996800001: '6e7c6465a200e051',
+  Accounts1795996800002: 'e727ffd4b2fb9687',
+  SshCredentials1795996800003: '23ab3ce21cbdd348',
+  TcpEdges1795996800004: 'a10cd121a71e9b51',
+  IpPolicies1795996800005: '8a3c1f03d0993af6',
+  TunnelGroups1795996800006: '3ff5848d18d91d27',
+  Claims1795996800007: '24cfb54e7db3b837',
+  BindDecisions1795996800008: 'c49d9fc7c6fcf7c7',
+  Transparency1795996800009: '3e5e1b13b4b89efd',
+  TunnelSessions1795996800010: 'f2a49a593d3b1266',
+  TunnelRecords1795996800011: 'faa343e4ed09a8b9',
+  Reservations1795996800012: '0c4f2b39d47b0556',
 };
 
 /** The SQL of each migration, without comments and blanks. */
