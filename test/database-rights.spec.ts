@@ -129,6 +129,18 @@ describe('the role of the service, whose tables another role owns,', () => {
     },
   );
 
+  it('has rights that the schema check knows, whoever runs it, and none beyond them', async () => {
+    const schemaBy = async (run: typeof cli) =>
+      (await run('doctor')).stdout.split('\n').filter((line) => / schema /.test(line));
+    const runAsOwner: typeof cli = (...args) => runCli({ DATABASE_URL: roles.ownerUrl }, ...args);
+    const inOrder = ['ok       schema      it is what the migrations make, and nothing was added'];
+    expect([await schemaBy(cli), await schemaBy(runAsOwner)]).toEqual([inOrder, inOrder]);
+    await roles.query(`grant delete on gateway_watch to ${roles.service}`);
+    const fault = `wrong    schema      the role ${roles.service} has rights to gateway_watch that it does not need: revoke DELETE on gateway_watch from ${roles.service}; then run projections prove`;
+    expect([await schemaBy(cli), await schemaBy(runAsOwner)]).toEqual([[fault], [fault]]);
+    await roles.query(`revoke delete on gateway_watch from ${roles.service}`);
+  });
+
   it('may list alarms and raise one, which its owner alone may end', async () => {
     const [account = ''] = (await cli('accounts', 'list')).stdout.split('\t');
     const found = { accountId: account, loss: 'tail', signed: 1_000, mark: '', what: 'found' } as const;

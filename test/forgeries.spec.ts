@@ -41,9 +41,6 @@ const NOT_THE_HASH = /^position 100: its leaf_hash is not the hash of the event$
 const NOT_SIGNED = /^position 100: is not the event that was signed/;
 const tile = (level: number, index: number, what: string): RegExp =>
   new RegExp(`^the stored tile of level ${level} and index ${index} ${what}`);
-const guard = (name: string): RegExp =>
-  new RegExp(`^the trigger ${name}, which keeps \\w+ from being changed, is missing`);
-const further = (name: string): RegExp => new RegExp(`^the ${name} is not one of the service: `);
 
 /** What a superuser does, and what `audit verify` says of it. */
 const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
@@ -263,100 +260,6 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     'a tile of an account without a log',
     `insert into log_tiles values ('ac_${'2'.repeat(27)}', 0, 0, sha256('x'))`,
     tile(0, 0, 'is surplus: the tree of 0 events'),
-  ],
-  ['a guard dropped', 'drop trigger events_guard on events', guard('events_guard')],
-  [
-    'the guard of checkpoints switched off',
-    'alter table log_checkpoints disable trigger log_checkpoints_guard',
-    guard('log_checkpoints_guard'),
-  ],
-  [
-    'the guard of tiles for replicas alone',
-    'alter table log_tiles enable replica trigger log_tiles_guard',
-    guard('log_tiles_guard'),
-  ],
-  [
-    'the guard against truncation dropped',
-    'drop trigger log_tiles_truncate_guard on log_tiles',
-    guard('log_tiles_truncate_guard'),
-  ],
-  [
-    'the body of a guard replaced',
-    'create or replace function refuse_change_of_history() returns trigger language plpgsql as $$ begin return null; end $$',
-    guard('events_guard'),
-  ],
-  [
-    'the body of the guard of tiles replaced',
-    'create or replace function refuse_change_of_tile() returns trigger language plpgsql as $$ begin return new; end $$',
-    guard('log_tiles_guard'),
-  ],
-  [
-    'a guard with a condition',
-    'drop trigger events_guard on events; create trigger events_guard before update or delete or truncate on events for each statement when (false) execute function refuse_change_of_history()',
-    guard('events_guard'),
-  ],
-  [
-    'a guard of one column',
-    'drop trigger events_guard on events; create trigger events_guard before update of account_id or delete or truncate on events for each statement execute function refuse_change_of_history()',
-    guard('events_guard'),
-  ],
-  [
-    'a guard that lets deletions pass',
-    'drop trigger events_guard on events; create trigger events_guard before update or truncate on events for each statement execute function refuse_change_of_history()',
-    guard('events_guard'),
-  ],
-  [
-    'a further trigger',
-    'create trigger quiet before insert on events for each row execute function suppress_redundant_updates_trigger()',
-    further('trigger quiet on events'),
-  ],
-  [
-    'a further trigger on the heads',
-    'create trigger quiet before update on log_heads for each row execute function suppress_redundant_updates_trigger()',
-    further('trigger quiet on log_heads'),
-  ],
-  ['a rule', 'create rule quiet as on insert to events do instead nothing', further('rule quiet on events')],
-  [
-    'a rule on tiles',
-    'create rule quiet as on update to log_tiles do instead nothing',
-    further('rule quiet on log_tiles'),
-  ],
-  ['a policy', 'create policy quiet on log_checkpoints using (size < 500)', further('policy quiet on log_checkpoints')],
-  [
-    'a right to change events',
-    'grant update, delete on events to public',
-    /^the role PUBLIC has the right to change events: DELETE, UPDATE$/,
-  ],
-  [
-    'a right to change a column',
-    'grant update (data) on events to public',
-    /^the role PUBLIC has the right to change events: UPDATE$/,
-  ],
-  [
-    'a right to change checkpoints',
-    'grant update on log_checkpoints to public',
-    /^the role PUBLIC has the right to change log_checkpoints: UPDATE$/,
-  ],
-  ['the guard of alarms dropped', 'drop trigger log_alarms_guard on log_alarms', guard('log_alarms_guard')],
-  [
-    'the body of the guard of alarms replaced',
-    'create or replace function refuse_change_of_alarm() returns trigger language plpgsql as $$ begin return new; end $$',
-    guard('log_alarms_truncate_guard'),
-  ],
-  [
-    'a rule on alarms',
-    'create rule quiet as on insert to log_alarms do instead nothing',
-    further('rule quiet on log_alarms'),
-  ],
-  [
-    'a right to end alarms',
-    'grant update (ended_at, reason) on log_alarms to public',
-    /^the role PUBLIC has the right to change log_alarms: UPDATE$/,
-  ],
-  [
-    'a right to remove tiles',
-    'grant delete on log_tiles to public',
-    /^the role PUBLIC has the right to change log_tiles: DELETE$/,
   ],
 ];
 

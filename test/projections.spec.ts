@@ -131,6 +131,57 @@ describe('projections repair', () => {
     );
   });
 
+  const TRIGGER = 'for each row execute function other()';
+  const CHANGED =
+    /^the database changed tunnel_groups ac_\w+ bkdtg_\w+ on the way in, and they were left as they were: doctor names .*\n$/;
+  it.each([
+    ['a trigger before it', `create trigger t before insert on tunnel_groups ${TRIGGER}`, CHANGED],
+    ['a trigger after it', `create trigger t after insert on tunnel_groups ${TRIGGER}`, CHANGED],
+    [
+      'a trigger at the commit',
+      `create constraint trigger t after insert on tunnel_groups deferrable initially deferred ${TRIGGER}`,
+      CHANGED,
+    ],
+    [
+      'a trigger of claims',
+      `create trigger t before insert or update on claims ${TRIGGER}`,
+      /^the database changed claims ac_\w+ hostport:changed\.example:1 on the way in, and they were left/,
+    ],
+    [
+      'a rule',
+      'create rule t as on insert to tunnel_groups do instead nothing',
+      /^the database refused a row \(cannot perform INSERT RETURNING .*\), and nothing of its transaction was written: doctor/,
+    ],
+    [
+      'a trigger that refuses',
+      `create trigger t before delete on tunnel_groups ${TRIGGER}`,
+      /^the database refused a row \(not this one\), and nothing/,
+    ],
+  ])('says what the database does to rows on their way in, and leaves them: %s', async (_, sql, said) => {
+    const { body } = await service.admin.post('/backends/tunnel_group', { labels: { a: '1' } });
+    await service.admin.post('/edges/tcp', { hostports: ['changed.example:1'] });
+    const table = sql.includes('claims') ? 'claims' : 'tunnel_groups';
+    const edit =
+      table === 'claims'
+        ? `update claims set holders = 99 where value = 'hostport:changed.example:1'`
+        : `update tunnel_groups set description = 'edited' where id = '${body.id}'`;
+    await service.pool.query(`${edit}; create function other() returns trigger language plpgsql as $$ begin
+      if tg_op = 'DELETE' then raise exception 'not this one';
+      elsif tg_table_name = 'claims' then new.holders = 9;
+      elsif tg_when = 'BEFORE' then new.description = 'other';
+      else update tunnel_groups set description = 'other' where id = new.id; end if;
+      return new; end $$; ${sql}`);
+    try {
+      const before = await allRows();
+      expect(await cli('projections', 'repair')).toMatchObject({ code: 3, stderr: expect.stringMatching(said) });
+      expect(await allRows()).toEqual(before);
+    } finally {
+      await service.pool.query(`drop function other cascade; drop rule if exists t on ${table}`);
+    }
+    expect(await cli('projections', 'repair')).toMatchObject({ code: 0 });
+    expect(await proven()).toMatchObject({ faults: [], differences: [] });
+  });
+
   it('fills a column that a later version has added to a read model, in every row', async () => {
     await service.admin.post('/backends/tunnel_group', { labels: { a: '1', b: '2' } });
     const models = modelOf('tunnel_groups').map((model) => ({ ...model, tables: model.tables.map(withSize) }));

@@ -108,36 +108,6 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: RegExp, i
     /^positions \d+ to \d+: missing$/,
     false,
   ],
-  [
-    'a guard that was dropped',
-    'drop trigger events_guard on events',
-    /^the trigger events_guard, which keeps events from being changed, is missing or switched off$/,
-    false,
-  ],
-  [
-    'a guard that was switched off',
-    'alter table events disable trigger events_guard',
-    /^the trigger events_guard/,
-    false,
-  ],
-  [
-    'a guard whose function lets all pass',
-    'create or replace function refuse_change_of_history() returns trigger language plpgsql as $$ begin return null; end $$',
-    /^the trigger events_guard/,
-    false,
-  ],
-  [
-    'a guard of checkpoints that was switched off',
-    'alter table log_checkpoints disable trigger log_checkpoints_guard',
-    /^the trigger log_checkpoints_guard, which keeps checkpoints from being changed/,
-    false,
-  ],
-  [
-    'a right to change events',
-    'grant update, delete on events to public',
-    /^the role PUBLIC has the right to change events: DELETE, UPDATE$/,
-    false,
-  ],
 ];
 
 let service: Service;

@@ -34,6 +34,7 @@ export {
 export { describeLack, readRoleDefaults } from './role-defaults.js';
 export { KNOWN_MIGRATIONS, readMigrations, refuseSupersededSchema, requireMigrations } from './schema/migrations.js';
 export { describeRights } from './schema/rights.js';
+export { compareSchema } from './schema/schema-comparison.js';
 export { readSchemaState } from './schema/schema-state.js';
 export { sqlLiteral } from './sql-literal.js';
 export { untilReachable } from './until-reachable.js';

@@ -79,7 +79,6 @@ export {
 } from './transparency/tree/signed-note.js';
 
 // Verify
-export { guardFaults } from './verify/guard-checks.js';
 export { accountOf, type KeptCheckpoint } from './verify/kept-checks.js';
 export { timeText } from './verify/logged-event.js';
 export { repairTiles } from './verify/repair-tiles.js';

@@ -2,7 +2,7 @@ import { READ_MODELS } from '../api/read-models.js';
 import type { MaintenanceDatabase } from '../database/index.js';
 import { type AnyReadModel, type Difference, type Fault, type Proof, prove } from '../event-log/index.js';
 import type { KeysOf } from './checkpoint-keys.js';
-import { print } from './print.js';
+import { print, tell } from './print.js';
 import type { Progress } from './progress.js';
 
 export interface ProofOptions {
@@ -30,6 +30,7 @@ export async function printProof(
     begin: (what, events) => progress.begin(`prove ${what}`, 'events', events, 'estimate'),
     events: (count) => progress.add(count),
     fault: (one) => print(faultLine(one)),
+    warn: tell,
     difference: (difference) => print(differenceLine(difference)),
     ...(digest && {
       digests: ({ position, tables }) =>

@@ -124,6 +124,17 @@ export class PostgresServer {
     }
   }
 
+  /** Copies a database into an empty one, as a backup and a restore do. */
+  async copy(from: string, to: string): Promise<void> {
+    const file = join(this.folder, `${from}.sql`);
+    await run(join(programs(), 'pg_dump'), ['-d', this.url(from), '-f', file], unprivileged());
+    await run(
+      join(programs(), 'psql'),
+      ['-d', this.url(to), '-q', '-v', 'ON_ERROR_STOP=1', '-f', file],
+      unprivileged(),
+    );
+  }
+
   /** Changes settings of the running server. */
   async set(settings: Readonly<Record<string, string>>): Promise<void> {
     for (const [name, value] of Object.entries(settings)) await this.query(`alter system set ${name} = '${value}'`);

@@ -86,6 +86,23 @@ export async function rewriteClaims(
   );
 }
 
+/** Those of `values` whose claims of an account differ from its rows. */
+export async function wrongClaims(
+  client: ClientBase,
+  models: readonly AnyReadModel[],
+  account: string,
+  values: readonly string[],
+): Promise<readonly string[]> {
+  const held = heldBy(models, (claimed) => `account_id = $1 ${isOneOf(claimed)}`);
+  if (held === undefined) return [];
+  const { rows } = await client.query<{ value: string }>(
+    `select value from (select * from claims where account_id = $1 and value = any ($2)) stored full join (${held}) held
+      using (value) where stored.holders is distinct from held.holders order by value`,
+    [account, values],
+  );
+  return rows.map(({ value }) => value);
+}
+
 /** Compares the column itself, so that an index finds the rows. */
 const isOneOf = ({ kind, column }: ClaimedColumn): string => {
   const prefix = claimValue(kind, '');

@@ -1,7 +1,8 @@
 import type { Client } from 'pg';
 import { type DedicatedConnections, PostgresFailure } from '../../database/index.js';
-import { type ClaimDifference, claimDifferences, rewriteClaims } from '../claims/held-claims.js';
+import { type ClaimDifference, claimDifferences, rewriteClaims, wrongClaims } from '../claims/held-claims.js';
 import type { Scope } from './folded-chunks.js';
+import { FIRE_DEFERRED, refusalOf, refuseChanged } from './read-back.js';
 
 /** How often a repair is tried after a deadlock with another account that claims the same values. */
 const MAX_ATTEMPTS = 10;
@@ -38,7 +39,7 @@ export class ClaimRepair {
         return await this.tryOnce(account, values);
       } catch (error) {
         await this.writer.query('rollback').catch(() => undefined);
-        if (!PostgresFailure.of(error).isDeadlock || attempt >= MAX_ATTEMPTS) throw error;
+        if (!PostgresFailure.of(error).isDeadlock || attempt >= MAX_ATTEMPTS) throw refusalOf(error);
       }
     }
   }
@@ -48,6 +49,9 @@ export class ClaimRepair {
     await this.writer.query('select from log_heads where account_id = $1 for update', [account]);
     const lockedMs = performance.now();
     await rewriteClaims(this.writer, this.scope.models, account, values);
+    await this.writer.query(FIRE_DEFERRED);
+    const wrong = await wrongClaims(this.writer, this.scope.models, account, values);
+    refuseChanged(wrong.map((value) => `claims ${account} ${value}`));
     await this.connections.commit(this.writer);
     this.longestHeldMs = Math.max(this.longestHeldMs, performance.now() - lockedMs);
   }

@@ -4,6 +4,7 @@ import { OperatorError } from '../../kernel/operator-error.js';
 import type { AnyReadModel, Table } from '../read-model.js';
 import { conflictingStreams } from './conflicting-streams.js';
 import { modelOf } from './folded-chunks.js';
+import { FIRE_DEFERRED, refusalOf, refuseChanged } from './read-back.js';
 import { logRows, type StreamPlace, streamColumn } from './row-comparison.js';
 import { STORED_EVENT, type StoredEvent, StreamFold } from './stream-fold.js';
 
@@ -75,7 +76,7 @@ export class StreamRepair {
         const { isDeadlock, isUniqueViolation, constraint } = PostgresFailure.of(error);
         if (isUniqueViolation && (await this.addConflicting(differing))) attempt = 0;
         else if (isUniqueViolation && attempt >= MAX_ATTEMPTS) throw takenTwice(constraint);
-        else if (!(isDeadlock || isUniqueViolation) || attempt >= MAX_ATTEMPTS) throw error;
+        else if (!(isDeadlock || isUniqueViolation) || attempt >= MAX_ATTEMPTS) throw refusalOf(error);
       }
     }
   }
@@ -90,6 +91,7 @@ export class StreamRepair {
     try {
       await this.foldOn(differing.streams);
       const { removed, written } = await this.writeRows(differing);
+      await this.readBack(differing);
       await this.connections.commit(this.client);
       this.removed += removed;
       this.written += written;
@@ -116,6 +118,18 @@ export class StreamRepair {
       total.written += rows[0]?.written ?? 0;
     }
     return total;
+  }
+
+  /** Throws if the rows are not those of the log, although they were just written. */
+  private async readBack(differing: DifferingStreams): Promise<void> {
+    await this.client.query(FIRE_DEFERRED);
+    const changed: string[] = [];
+    for (const table of differing.tables) {
+      const values = [JSON.stringify(differing.rowsIn(table)), ...placesOf(differing.streams)];
+      const { rows } = await this.client.query<{ key: string }>(stillWrong(table), values);
+      changed.push(...rows.map(({ key }) => `${table.name} ${key}`));
+    }
+    refuseChanged(changed);
   }
 
   private async addConflicting(differing: DifferingStreams): Promise<boolean> {
@@ -155,21 +169,30 @@ const LATER_EVENTS = `select ${STORED_EVENT}
     offset 0) e
   order by e.account_id, e.stream_id, e.stream_version`;
 
+/** SQL of the log's rows, and of the keys under which a live row of these streams differs from the log. */
+function logAndWrong(table: Table<object>): string {
+  const { name, columns, primaryKey } = table;
+  const live = `select t.* from unnest($2::text[], $3::text[]) as s(account_id, id) cross join lateral (
+      select ${columns} from ${name} t where t.account_id = s.account_id and t.${streamColumn(table)} = s.id offset 0) t`;
+  return `log as materialized (${logRows(table)}),
+    wrong as materialized (
+      select ${primaryKey} from (${live}) live full join log using (${primaryKey}) where live is distinct from log)`;
+}
+
 /**
  * Deletes the live rows of these streams that differ from the log, and inserts the log's rows. The insertion depends on
  * the deletion, because a unique value may move from one row to another and PostgreSQL might insert first.
  */
 function writeRows(table: Table<object>): string {
   const { name, columns, primaryKey } = table;
-  const live = `select t.* from unnest($2::text[], $3::text[]) as s(account_id, id) cross join lateral (
-      select ${columns} from ${name} t where t.account_id = s.account_id and t.${streamColumn(table)} = s.id offset 0) t`;
   const same = primaryKey.map((column) => `t.${column} = wrong.${column}`).join(' and ');
-  return `with log as materialized (${logRows(table)}),
-    wrong as materialized (
-      select ${primaryKey} from (${live}) live full join log using (${primaryKey}) where live is distinct from log),
+  return `with ${logAndWrong(table)},
     removed as (delete from ${name} t using wrong where ${same} returning 1),
     written as (
       insert into ${name} (${columns}) select ${columns} from log join wrong using (${primaryKey})
       where (select count(*) from removed) >= 0 returning 1)
     select (select count(*) from removed)::int as removed, (select count(*) from written)::int as written`;
 }
+
+const stillWrong = (table: Table<object>): string =>
+  `with ${logAndWrong(table)} select concat_ws(' ', ${table.primaryKey}) as key from wrong order by 1`;

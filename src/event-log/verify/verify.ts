@@ -1,11 +1,11 @@
 import type { Client } from 'pg';
-import { DedicatedConnections, fetchRows, type MaintenanceDatabase } from '../../database/index.js';
+import { compareSchema, DedicatedConnections, fetchRows, type MaintenanceDatabase } from '../../database/index.js';
+import { CheckFailed } from '../../kernel/operator-error.js';
 import type { AnyReadModel } from '../read-model.js';
 import { SealedLogs } from '../transparency/seal/sealed-logs.js';
 import type { VerifierKey } from '../transparency/tree/signed-note.js';
 import { knownTypes } from './event-checks.js';
 import { FaultReport } from './fault-report.js';
-import { guardFaults } from './guard-checks.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from './kept-checks.js';
 import { LogChecks } from './log-checks.js';
 import { type LoggedEvent, timeText } from './logged-event.js';
@@ -31,6 +31,8 @@ export interface VerifyWatcher {
   readonly begin: (account: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly fault: (fault: Fault) => void;
+  /** Gets what is not a fault, as a sentence for the operator. */
+  readonly warn?: (sentence: string) => void;
 }
 
 interface Verified {
@@ -47,7 +49,7 @@ export const verify = (
 
 /**
  * Checks each log in one snapshot, the given one or a new one: positions and events (see log-checks.ts), every stream
- * (see stream-checks.ts) and the guard of the table.
+ * (see stream-checks.ts) and the schema.
  */
 export async function checkLogs(
   connections: DedicatedConnections,
@@ -58,7 +60,7 @@ export async function checkLogs(
   const client = await connections.openSnapshot(snapshot);
   await client.query(IN_POSITION_ORDER);
   const logs = new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
-  for (const { what } of await guardFaults(client)) watcher.fault({ account: undefined, what });
+  await checkSchema(client, watcher);
   const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
   let events = 0;
   for (const { account_id: account, size } of rows) {
@@ -68,6 +70,15 @@ export async function checkLogs(
   for (const one of watcher.kept ?? []) reportMissingLog(one, rows, watcher);
   await connections.release(client);
   return { accounts: rows.length, events };
+}
+
+async function checkSchema(client: Client, { fault, warn }: VerifyWatcher): Promise<void> {
+  const { faults, addition, isReadable } = await compareSchema(client);
+  for (const what of faults) fault({ account: undefined, what });
+  if (addition !== undefined) warn?.(addition);
+  if (isReadable) return;
+  warn?.('nothing else was checked: it needs all tables and columns, and those of the log with their types');
+  throw new CheckFailed();
 }
 
 const keptOf = ({ kept = [] }: VerifyWatcher, account: string): KeptCheckpoint[] =>

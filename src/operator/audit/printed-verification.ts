@@ -3,7 +3,7 @@ import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { type Fault, type KeptCheckpoint, verify, verifyFile } from '../../event-log/index.js';
 import type { KeysOf } from '../checkpoint-keys.js';
-import { print } from '../print.js';
+import { print, tell } from '../print.js';
 import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
@@ -25,6 +25,7 @@ export async function printVerification(
     begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
     events: (count) => progress.add(count),
     fault: (one) => output.fault(one),
+    warn: tell,
   });
   return output.end(`${events} events of ${accounts} accounts`);
 }
@@ -48,7 +49,7 @@ export async function printFileVerification(
   return output.end(`${events} events of a file`);
 }
 
-const NOT_IN_FILE = 'a file has no triggers, rights and tiles: audit verify checks them in the database';
+const NOT_IN_FILE = 'a file has no schema, rights and tiles: audit verify checks them in the database';
 const NOT_HELD =
   'the log was held to no checkpoint: this check does not notice events that were edited and hashed again, or cut off at the end. Give a checkpoint with --checkpoint';
 

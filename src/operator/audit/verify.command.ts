@@ -16,7 +16,7 @@ export function addVerifyCommand(audit: Command): void {
   const command = audit
     .command('verify')
     .description(
-      'Check the logs: positions without gaps up to the head, each event and its hash, each stream, the signed checkpoints, each stored tile, and the triggers that refuse changes. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
+      'Check the logs: positions without gaps up to the head, each event and its hash, each stream, the signed checkpoints, each stored tile, and the schema of the database. Each fault is a line on stdout, which holds the account and the fault, separated by a tab',
     )
     .option('--account <id>', 'only this account (default: all)')
     .option(

@@ -3,6 +3,7 @@ import { BlockList, Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Config } from '../../api/config/config.js';
 import {
+  compareSchema,
   describeLack,
   describeRights,
   KNOWN_MIGRATIONS,
@@ -11,7 +12,6 @@ import {
   readSchemaState,
   readSuitability,
 } from '../../database/index.js';
-import { guardFaults } from '../../event-log/index.js';
 import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
 import { checkAlarms, checkCheckpoints } from './checkpoint-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
@@ -26,6 +26,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   migrations: checkMigrations,
   rights: checkRights,
   owner: checkOwner,
+  schema: checkSchema,
   history: checkHistory,
   checkpoints: checkCheckpoints,
   alarms: checkAlarms,
@@ -76,6 +77,17 @@ async function checkRights({ client }: Primary, { migrationDatabaseUrl }: Config
   return [ok(`the role ${role} has all that it needs`)];
 }
 
+/** Compares only a schema with exactly the migrations of this version: checkMigrations tells of any other. */
+async function checkSchema({ client }: Primary): Promise<readonly Finding[]> {
+  const { applied, pending, newer, refusal } = await readMigrations(client);
+  if (applied.length === 0 || pending.length > 0 || newer !== undefined || refusal !== undefined) return [];
+  await client.query('begin');
+  const { faults, addition } = await compareSchema(client).finally(() => client.query('rollback'));
+  const findings = faults.map((fault) => wrong(`${fault}; then run projections prove`));
+  if (addition !== undefined) findings.push(warning(addition));
+  return findings.length > 0 ? findings : [ok('it is what the migrations make, and nothing was added')];
+}
+
 /** Whether the role has no right to change events, so that not only triggers refuse it. A superuser has every right. */
 async function checkHistory({ client, isEmbedded }: Primary): Promise<readonly Finding[]> {
   const { role, changes } = await rowOf<{ role: string; changes: boolean | null }>(
@@ -83,8 +95,6 @@ async function checkHistory({ client, isEmbedded }: Primary): Promise<readonly F
     `select current_user as role, has_table_privilege(to_regclass('events'), 'UPDATE, DELETE, TRUNCATE') as changes`,
   );
   if (changes === null) return [];
-  const faults = await guardFaults(client);
-  if (faults.length > 0) return faults.map(({ what, wayOut }) => wrong(`${what}: ${wayOut}, then run audit verify`));
   if (!changes) return [ok(`the role ${role} cannot change events`)];
   if (isEmbedded) return [ok('a trigger refuses changes of events')];
   return [
