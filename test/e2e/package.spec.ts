@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -45,6 +45,11 @@ async function startNpx(): Promise<{ child: ChildProcess; url: string; stderr: P
 }
 
 describe('the installed package', () => {
+  it('has the package.json of the checkout, which a pack that is stopped therefore leaves as it was', async () => {
+    const installed = await readFile(`${folder}/node_modules/${PACKAGE.name}/package.json`, 'utf8');
+    expect(installed).toBe(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+  });
+
   it('has the command tunnel-access, which tells its version and its help', async () => {
     expect(await npx('--version')).toEqual({ stdout: `${PACKAGE.version}\n`, stderr: '' });
     expect((await npx('start', '--help')).stdout).toMatch(/^Usage: tunnel-access start /);

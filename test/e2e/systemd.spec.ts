@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
@@ -8,15 +8,19 @@ import { blocksOf, REPOSITORY, textOf } from '../support/documents.js';
 
 const run = promisify(execFile);
 
-it.each([
-  'docs/operating/tunnel-access@.service',
-  'docs/operating/tunnel-access-gateway.service',
-  'docs/sshd-gateway/tunnel-gateway.service',
-  'docs/sshd-gateway/tunnel-access-sshd-reaper.service',
-  'docs/collectors/tunnel-access-push.service',
-])('systemd accepts every line of %s', async (unit) => {
+const UNITS = ['operating', 'sshd-gateway', 'collectors'].flatMap((folder) =>
+  readdirSync(join(REPOSITORY, 'docs', folder))
+    .filter((file) => /\.(service|timer)$/.test(file))
+    .map((file) => `docs/${folder}/${file}`),
+);
+
+it.each(UNITS)('systemd accepts every line of %s', async (unit) => {
   // Unknown settings are only warnings.
   expect(await run('systemd-analyze', ['verify', join(REPOSITORY, unit)])).toEqual({ stdout: '', stderr: '' });
+});
+
+it.each(UNITS.filter((unit) => unit.endsWith('.service')))('%s says how many files it needs', (unit) => {
+  expect(textOf(unit)).toMatch(/^# .*\.\nLimitNOFILE=\d+$/m);
 });
 
 it.each(['docs/operating/tunnel-access-gateway.service', 'docs/sshd-gateway/tunnel-gateway.service'])(

@@ -54,20 +54,27 @@ describe('a start on an embedded database', () => {
   });
 });
 
-it('a start whose gateway cannot listen tells the first key all the same, since it is told once', async () => {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const settings = {
-    DATA_DIR: dataDir(),
-    GATEWAY_LISTEN: `127.0.0.1:${port}`,
-    GATEWAY_HOST_KEY: join(dataDir(), 'host_key'),
-  };
-  const { code, output } = await spawnMain(settings, '--with-gateway');
-  expect([code, output]).toEqual([3, expect.stringContaining(`EADDRINUSE: address already in use 127.0.0.1:${port}`)]);
-  expect(await readFile(join(dataDir(), 'try-it.txt'), 'utf8')).toMatch(KEY);
-  server.close();
-});
+it.each(['PORT', 'GATEWAY_LISTEN'])(
+  'a start with a gateway whose %s is taken makes nothing, and names the setting',
+  async (setting) => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const settings = {
+      DATA_DIR: dataDir(),
+      GATEWAY_LISTEN: '127.0.0.1:0',
+      GATEWAY_HOST_KEY: join(dataDir(), 'host_key'),
+      [setting]: setting === 'PORT' ? String(port) : `127.0.0.1:${port}`,
+    };
+    const { code, output } = await spawnMain(settings, '--with-gateway');
+    server.close();
+    expect(code).toBe(3);
+    expect(output).toMatch(
+      new RegExp(`EADDRINUSE 127.0.0.1:${port}: another program listens there; .* set ${setting}"`),
+    );
+    expect(existsSync(dataDir())).toBe(false);
+  },
+);
 
 describe('the file of the first calls', () => {
   it('is a new one, which nobody else can read, whatever was there', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Config, readGatewayConfig } from '../../api/config/config.js';
 import type { ServiceLog } from '../../api/service-log/service-log.js';
 import type { Gateway } from '../../gateway/index.js';
+import { requireFreeAddresses } from '../gateway/free-addresses.js';
 
 const NAME = 'beside-the-service';
 
@@ -21,6 +22,11 @@ export class InProcessGateway {
   /** The settings of the service, with the token of this gateway. */
   withToken(config: Config): Config {
     return Object.freeze({ ...config, gatewayTokens: [...config.gatewayTokens, { name: NAME, token: this.token }] });
+  }
+
+  /** Comes before a database is made, since only a start that succeeds shows the first account's key. */
+  requireFreeAddresses(): Promise<void> {
+    return requireFreeAddresses(this.settings);
   }
 
   async start(serviceUrl: string, log: ServiceLog): Promise<void> {

@@ -28,6 +28,7 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
   // The log lines wait, so that a first start first says what to do.
   log.hold();
   setTimeout(() => log.release(), MAX_HELD_MS).unref();
+  await gateway?.requireFreeAddresses();
   const service = startService(config, log);
   const starting = gateway === undefined ? service : service.then((instance) => stoppedAfter(gateway, instance));
   const isStopping = stopOnSignals(starting, config, log, (error) => ending.fail(error));
