@@ -3,12 +3,12 @@ import { Topic } from './topic.js';
 /** What is open now, as gateways report it. Not read models: no event makes these rows. */
 export class TunnelSessions1795996800010 extends Topic {
   protected readonly schema = `
-    -- A run of a gateway, from its start to its end or its silence. The name and the account are those of its token; null if it
-    -- has none. whole_at is null until the gateway has reported all that is open. lost_at is when it was silent for too long: the
-    -- row stays for a day, so that no report counts twice.
+    -- A run of a gateway, from its start to its end or its silence. token is the name of its token, or the SHA-256 of a token
+    -- without a name; gateway_account is null for all accounts. whole_at is null until the gateway has reported all that is open.
+    -- lost_at is when it was silent for too long: the row stays for a day, so that no report counts twice.
     create table gateway_runs (
       id text collate "C" not null,
-      gateway_name text collate "C",
+      token text collate "C" not null,
       gateway_account text collate "C",
       first_report bigint not null,
       last_report bigint not null,
@@ -52,6 +52,8 @@ export class TunnelSessions1795996800010 extends Topic {
     create index tunnel_sessions_credential on tunnel_sessions (account_id, credential_id, id);
     create index tunnel_sessions_gateway on tunnel_sessions (gateway_id, account_id, id);
     create index tunnel_sessions_transaction on tunnel_sessions (transaction_id);
+    -- Whether an id is of another account. As with credentials, no plan takes it for a page of an account.
+    create index tunnel_sessions_by_id on tunnel_sessions (id text_pattern_ops);
 
     -- Open tunnels. A client with several credentials can have tunnels that another credential than that of its session permits.
     create table tunnels (
@@ -75,6 +77,7 @@ export class TunnelSessions1795996800010 extends Topic {
     -- Tunnel groups find their tunnels by labels.
     create index tunnels_targets on tunnels using gin (targets jsonb_path_ops);
     create index tunnels_gateway on tunnels (gateway_id, account_id, id);
+    create index tunnels_by_id on tunnels (id text_pattern_ops);
 
     -- The open sessions of each credential that ever had one, and when the last one ended.
     create table credential_presence (

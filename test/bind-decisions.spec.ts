@@ -293,6 +293,7 @@ describe('the queue of decisions', () => {
         matchedRule: null,
         ruleIndex: null,
         grant: undefined,
+        expiresInMs: null,
       } as const,
       gateway: '127.0.0.1',
       gatewayName: undefined,

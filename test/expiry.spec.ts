@@ -449,6 +449,40 @@ describe('an SSH credential that has expired', () => {
     expect(await authorize(oldest)).toMatchObject({ reason: 'expired', credential_id: other.id });
   });
 
+  it('tells gateways in how many milliseconds: authorize of the last one that permits, and recheck of one that has changed', async () => {
+    const expireIn = (credential: TestCredential, ms: number) =>
+      expire(credential, new Date(Date.now() + ms).toISOString());
+    const expectAbout = (ms: number, { expires_in_ms: told }: { readonly expires_in_ms?: number }) =>
+      expect([told, told !== undefined && told <= ms && told > ms - 20_000]).toEqual([told, true]);
+    const from = '192.0.2.7';
+    const oldest = await newCredential();
+    for (const answer of [
+      await authorize(oldest, from),
+      await authorize(await newCredential(['bind:web.example.com'])),
+    ])
+      expect(answer).not.toHaveProperty('expires_in_ms');
+    await expireIn(oldest, 60_000);
+    expectAbout(60_000, await authorize(oldest, from));
+    const later = await another(oldest, ['bind:app.example.com']);
+    await expireIn(later, 120_000);
+    const elsewhere = await another(oldest);
+    await restrict(elsewhere, '198.51.100.0/24');
+    await another(oldest, ['bind:web.example.com']);
+    const targets = [TARGET, { domain: 'web.example.com' }, { domain: 'other.example.com' }];
+    const [app, web, other] = (await authorize(oldest, from, targets)).decisions;
+    expectAbout(120_000, app);
+    expectAbout(60_000, other);
+    expect([app, web, other]).toMatchObject([1, 2, 3].map(() => ({ allowed: true, credential_id: oldest.id })));
+    expect(web).not.toHaveProperty('expires_in_ms');
+    expect(await authorize(oldest, '198.51.100.1')).not.toHaveProperty('expires_in_ms');
+    const [first, second, ...rest] = await recheck([oldest.id, 1], [later.id, 1], [elsewhere.id, 1], [oldest.id, 2]);
+    expectAbout(60_000, first);
+    expectAbout(120_000, second);
+    expect(rest).toEqual([{ credential_id: elsewhere.id, reason: 'changed', version: 2 }]);
+    await expire(oldest);
+    expect(await recheck([oldest.id, 1])).toEqual([{ credential_id: oldest.id, reason: 'expired', version: 3 }]);
+  });
+
   it('takes no place among the hundred credentials of a key that count', async () => {
     const oldest = await newCredential(['bind:web.example.com']);
     await expire(oldest);

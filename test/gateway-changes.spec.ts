@@ -151,7 +151,7 @@ describe('a stream of changes tells, on every instance', () => {
 });
 
 describe('a session that somebody stops', () => {
-  it('is told to the gateways of its account by both instances, with who stopped it, and is no change of a credential', async () => {
+  it('is told to the gateways of its account by both instances, with its account and who stopped it, and is no change of a credential', async () => {
     const admin = await addAccount(service);
     const credential = await newCredential(admin);
     const session = newSession({ accountId: admin.accountId, id: credential.id });
@@ -159,11 +159,9 @@ describe('a session that somebody stops', () => {
     forget();
     expect((await admin.client.post(`/tunnel_sessions/${session.id}/restart`, undefined)).status).toBe(204);
     await until(() => streams.every(({ messages }) => messages.length > 0));
-    for (const { messages } of streams) {
-      expect(messages).toMatchObject([
-        { event: 'stopped', data: { sessions: [{ session_id: session.id, restart: true, by: 'admin@example.test' }] } },
-      ]);
-    }
+    const stop = { account_id: admin.accountId, session_id: session.id, restart: true, by: 'admin@example.test' };
+    for (const { messages } of streams)
+      expect(messages).toMatchObject([{ event: 'stopped', data: { sessions: [stop] } }]);
   });
 });
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { IdSource } from '../src/kernel/ids.js';
 import { ApiClient } from './support/api-client.js';
 import { useInstances } from './support/instances.js';
 import { GATEWAY, GATEWAY_TOKEN } from './support/service.js';
+import { ReportingGateway } from './support/session-reports.js';
 
 const withService = useInstances();
 
@@ -50,6 +52,28 @@ describe('the routes for gateways', () => {
         expect([almost, await statusOf(gateway.as(almost))]).toEqual([almost, 401]);
       }
     });
+  });
+
+  it('take two tokens without names for two gateways, also at an instance that lists them in another order', async () => {
+    const [one, other] = ['one-token-without-a-name', 'other-token-without-a-name'];
+    const listing = (...tokens: readonly string[]) => ({ gatewayTokens: tokens.map((token) => ({ token })) });
+    await withService(listing(one, other), ({ gateway: here }) =>
+      withService(listing(other, one), async ({ gateway: there, pool }) => {
+        const run = new ReportingGateway(here.as(one));
+        await run.send();
+        const report = async (token: string, gateway_id: string) =>
+          (await there.as(token).post('/ssh_gateway/sessions', { gateway_id, report: 2 })).status;
+        expect([await report(other, run.id), await report(one, run.id)]).toEqual([403, 200]);
+        // As many as a token may have.
+        const more = `insert into gateway_runs select (jsonb_populate_record(g, jsonb_build_object('id', g.id || n))).*
+          from gateway_runs g, generate_series(1, 99) n where g.id = $1`;
+        await pool.query(more, [run.id]);
+        const ids = new IdSource();
+        expect([await report(one, ids.next('gw')), await report(other, ids.next('gw'))]).toEqual([429, 200]);
+        const { rows } = await pool.query('select distinct token from gateway_runs');
+        expect(JSON.stringify(rows)).not.toContain('without-a-name');
+      }),
+    );
   });
 
   it('refuse API keys, even of admins, and every other route refuses gateway tokens', async () => {

@@ -3,7 +3,7 @@ import { IdSource } from '../src/kernel/ids.js';
 import type { ApiClient } from './support/api-client.js';
 import { eventually } from './support/eventually.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
-import { GATEWAY_TOKEN, type Service, startService } from './support/service.js';
+import { GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
 import {
   credentialOf,
   endOf,
@@ -149,6 +149,52 @@ describe('a report of a gateway', () => {
       [edge.id],
     );
     expect(rows).toEqual([{ client: '192.0.2.7:5000', bytes_in: 5, bytes_out: 6, seconds: 2 }]);
+  });
+
+  it('keeps of a connection no id of what is open in another account, told at another instance, but what has ended', async () => {
+    const other = await addAccount(service);
+    const [own, foreign] = [newSession(credential), newSession(await credentialOf(service, other))];
+    const [ownTunnel, foreignTunnel] = [newTunnel(own), newTunnel(foreign)];
+    const copy = await startCopy(service, GATEWAY);
+    const elsewhere = new ReportingGateway(copy.gateway);
+    await gateway.send({ sessions: [own], tunnels: [ownTunnel] });
+    // The other account claims to have the same session and tunnel.
+    const claimed = { account_id: other.accountId, credential_id: foreign.credential_id };
+    await elsewhere.send({
+      sessions: [foreign, { ...own, ...claimed }],
+      tunnels: [foreignTunnel, { ...ownTunnel, ...claimed }],
+    });
+    const edge = (await tenant.client.post('/edges/tcp', { hostports: ['edge.example.test:4001'] })).body;
+    const record = async (session: typeof own, tunnel: typeof ownTunnel, ends: object = {}) => {
+      const ids = { session_id: session.id, tunnel_id: tunnel.id, credential_id: session.credential_id };
+      const at = { account_id: tenant.accountId, edge_id: edge.id, hostport: 'edge.example.test:4001' };
+      const { body } = await gateway.send({
+        ...ends,
+        edge_connections: [{ ...at, ...ids, ago_ms: 0, ms: 1, reason: 'closed' }],
+      });
+      const [kept] = (await tenant.client.get(`/edge_connection_records?edge_id=${edge.id}`)).body
+        .edge_connection_records;
+      return { isKept: [kept.session_id, kept.tunnel_id, kept.credential_id].map((id) => id !== null), ...body };
+    };
+    const [all, none] = [
+      { isKept: [true, true, true], ignored: [] },
+      {
+        isKept: [false, false, false],
+        ignored: [
+          { id: foreign.id, reason: 'unknown_session' },
+          { id: foreignTunnel.id, reason: 'unknown_tunnel' },
+          { id: foreign.credential_id, reason: 'unknown_credential' },
+        ],
+      },
+    ];
+    expect(await record(own, ownTunnel)).toMatchObject(all);
+    expect(await record(foreign, foreignTunnel)).toMatchObject(none);
+    const ends = { ended_tunnels: [endOf(ownTunnel)], ended_sessions: [endOf(own)] };
+    expect(await record(own, ownTunnel, ends)).toMatchObject(all);
+    await elsewhere.send({ ended_tunnels: [endOf(foreignTunnel)], ended_sessions: [endOf(foreign)] });
+    await other.client.delete(`/ssh_credentials/${foreign.credential_id}`);
+    expect(await record(foreign, foreignTunnel)).toMatchObject(all);
+    await copy.stop();
   });
 
   it('of a gateway of one account about another account is refused with 403, and stores nothing', async () => {
@@ -393,7 +439,8 @@ describe('a stop', () => {
       { subject: session.id, actor: tenant.id, data: { restart: false, credential_id: credential.id } },
     ]);
     const { stops } = (await gateway.whole({ sessions: [session] })).body;
-    expect(stops).toEqual([{ session_id: session.id, restart: false, by: expect.any(String) }]);
+    const { account_id } = session;
+    expect(stops).toEqual([{ account_id, session_id: session.id, restart: false, by: expect.any(String) }]);
   });
 
   it('is for the owner and admins, and of an open session only', async () => {

@@ -9,6 +9,7 @@ import { API_KEYS } from './access/api-keys/api-keys.resource.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { DeploymentTokens } from './access/authentication/deployment-tokens.js';
 import { FailureLimit } from './access/authentication/failure-limit.js';
+import { gatewayOf } from './access/authentication/gateway-tokens.js';
 import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
@@ -56,9 +57,7 @@ export interface Foundation {
 
 const makeAuthentication = ({ config, database: { pool } }: Foundation, changes: Changes): Authentication =>
   new Authentication(pool, new FailureLimit(config.authFailuresPerMinute), oidcOf(config, pool, changes), {
-    'gateway token': new DeploymentTokens(
-      config.gatewayTokens.map(({ token, ...gateway }, tokenNumber) => [token, { ...gateway, tokenNumber }]),
-    ),
+    'gateway token': new DeploymentTokens(config.gatewayTokens.map((gateway) => [gateway.token, gatewayOf(gateway)])),
     'metrics token': new DeploymentTokens(config.metricsToken === undefined ? [] : [[config.metricsToken, {}]]),
   });
 

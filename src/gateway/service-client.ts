@@ -48,7 +48,11 @@ export interface Decision {
   readonly credential_id: string | null;
   readonly account_id: string | null;
   readonly version: number | null;
+  /** When the permission expires, by `performance.now()`. Undefined: never. */
+  readonly expiresAt?: number | undefined;
 }
+
+type DecisionAnswer = Omit<Decision, 'expiresAt'> & { readonly expires_in_ms?: number };
 
 interface ChangedCredential {
   readonly credential_id: string;
@@ -99,10 +103,13 @@ export class ServiceClient {
     const decided: Decision[] = [];
     for (const target of requestsOf(targets)) {
       const body = { fingerprint, target, source, ...(isRepeated && { repeated: true }) };
-      const answer = await this.ask<{ decisions: Decision[] }>('POST', 'authorize', body);
+      // Before the service reads the expiry, so that a slow answer prolongs nothing.
+      const askedAt = performance.now();
+      const answer = await this.ask<{ decisions: DecisionAnswer[] }>('POST', 'authorize', body);
       const { decisions } = required(answer);
       if (decisions?.length !== target.length) throw new Unavailable('the service did not decide about each target');
-      decided.push(...decisions);
+      for (const { expires_in_ms: ms, ...decision } of decisions)
+        decided.push({ ...decision, expiresAt: ms === undefined ? undefined : askedAt + ms });
     }
     return decided;
   }

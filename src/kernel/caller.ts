@@ -21,8 +21,8 @@ export interface Gateway {
   readonly name?: string;
   /** The gateway gets answers about this account only. Absent: about all accounts. */
   readonly accountId?: string;
-  /** The place of its token in GATEWAY_TOKENS, by which the limits of the token are counted. */
-  readonly tokenNumber?: number;
+  /** Its name, or the hash of its token: the same at all instances. The limits of the token are counted by it. */
+  readonly identity?: string;
 }
 
 /** Whether the gateway gets answers about an account. To the gateway, other accounts do not exist. */

@@ -10,8 +10,8 @@ import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { PickyProxy } from '../support/picky-proxy.js';
 import { addAccount } from '../support/principals.js';
-import { GATEWAY, type Service, startService } from '../support/service.js';
-import type { KeyPair } from '../support/ssh-client.js';
+import { GATEWAY, type Service, startCopy, startService } from '../support/service.js';
+import { type KeyPair, startSession } from '../support/ssh-client.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 jest.setTimeout(90_000);
@@ -143,6 +143,44 @@ describe('an outage is one state for tunnels and edges:', () => {
       await again.bind('of=half', 0);
     }, 10_000);
     await eventually(async () => expect(await isServed(edge)).toBe(true), 10_000);
+    await gateway.gateway.stop();
+  });
+
+  it('an expiry that falls into it ends the tunnel at its time, also one of two credentials at the time of the later one, and other changes wait', async () => {
+    const copy = await startCopy(service, GATEWAY);
+    const gateway = await OwnGateway.startFor(service, copy.app.url, { outageGraceMs: 60_000 });
+    const expire = async ({ id }: { readonly id: string }, at: number) =>
+      expect(
+        await service.admin.put(`/ssh_credentials/${id}/expiry`, { expires_at: new Date(at).toISOString() }),
+      ).toMatchObject({ status: 200 });
+    const [early, twice, deleted, never] = await Promise.all([1, 2, 3, 4].map(() => gateway.newCredential()));
+    if (!early || !twice || !deleted || !never) throw new Error('four keys were made');
+    const younger = { id: await gateway.createCredential(twice, ['bind:*=*']) };
+    // The gateway reads one expiry with the bind, and hears of the others afterwards.
+    const soon = Date.now() + 12_000;
+    await expire(early, soon);
+    const sessions = [early, twice, deleted, never].map((key) =>
+      startSession(gateway.port, key, `outage=yes:0:${HOST}:${gateway.target.port}`),
+    );
+    for (const { output } of sessions) await eventually(() => expect(output()).toMatch(/bound .*\r?\n/), 10_000);
+    await expire(twice, soon);
+    await expire(younger, soon + 3_000);
+    await sleep(500);
+    await copy.stop();
+    expect(Date.now()).toBeLessThan(soon);
+    await service.admin.delete(`/ssh_credentials/${deleted.id}`);
+    const ended: (number | undefined)[] = sessions.map(() => undefined);
+    for (const [n, session] of sessions.entries())
+      void session.ended.then((at) => {
+        ended[n] = performance.timeOrigin + at;
+      });
+    await eventually(() => expect(ended[1]).toBeDefined(), 25_000);
+    for (const [n, at] of [soon, soon + 3_000].entries()) {
+      expect((ended[n] ?? 0) - at).toBeGreaterThan(-100);
+      expect((ended[n] ?? 0) - at).toBeLessThan(1_000);
+      expect(sessions[n]?.output()).toMatch(/closed .*expired/);
+    }
+    expect(ended.slice(2)).toEqual([undefined, undefined]);
     await gateway.gateway.stop();
   });
 

@@ -1,12 +1,15 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiClient } from '../support/api-client.js';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
-import { GATEWAY, startService } from '../support/service.js';
+import { addAccount } from '../support/principals.js';
+import { GATEWAY, startCopy, startService } from '../support/service.js';
+import { credentialOf, newSession, ReportingGateway } from '../support/session-reports.js';
 import { type SshSession, startSession } from '../support/ssh-client.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
@@ -132,6 +135,25 @@ describe('a session that somebody stops', () => {
     expect(ssh.output()).toMatch(new RegExp(`closed: \\S+.* ${reason} this session`));
     expect(await recordOf(id)).toMatchObject([{ reason }]);
     expect(await sessionsOf(key)).toEqual([]);
+  });
+
+  it('in another account, where a gateway of its own reports the same id to another instance, goes on', async () => {
+    const key = await trial.newCredential();
+    const ssh = startSession(trial.port, key, forwardOf('team=blue:0'));
+    await whenBound(ssh);
+    const { id } = await sessionOf(key);
+    const mallory = await addAccount(trial.service);
+    const { accountId } = mallory;
+    const token = 'token-of-the-gateway-of-mallory';
+    const copy = await startCopy(trial.service, { gatewayTokens: [{ name: 'hers', accountId, token }] });
+    const same = newSession(await credentialOf(trial.service, mallory), { id });
+    expect((await new ReportingGateway(copy.gateway.as(token)).whole({ sessions: [same] })).body.ignored).toEqual([]);
+    const hers = new ApiClient(copy.app.url, mallory.client.token);
+    expect((await hers.post(`/tunnel_sessions/${id}/stop`, {})).status).toBe(204);
+    expect(await Promise.race([ssh.ended, sleep(1_500)])).toBeUndefined();
+    await trial.service.admin.post(`/tunnel_sessions/${id}/stop`, {});
+    await ssh.ended;
+    await copy.stop();
   });
 });
 

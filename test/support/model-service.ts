@@ -85,8 +85,8 @@ export class ModelService {
     return { counted, ignored, send_whole, stops: endsWhole ? this.stops() : [] };
   }
 
-  stopOf(id: string): Stop {
-    return { session_id: id, restart: false, by: 'Alice' };
+  stopOf(id: string, account_id = 'ac_1'): Stop {
+    return { account_id, session_id: id, restart: false, by: 'Alice' };
   }
 
   private stops(): readonly Stop[] {

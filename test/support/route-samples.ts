@@ -138,10 +138,26 @@ const GATEWAY_SAMPLES: Record<string, Sample> = {
   'POST /ssh_gateway/edges': { body: async (walk) => ({ hostports: [await listed(walk)] }) },
   'GET /ssh_gateway/edges/ports': { query: async (walk) => ({ host: await hostWithPorts(walk) }) },
   'GET /ssh_gateway/edges/changes': {},
-  'POST /ssh_gateway/sessions': { body: () => ({ gateway_id: new ReportingGateway(NOBODY).id, report: 1 }) },
+  'POST /ssh_gateway/sessions': {
+    body: async (walk) => ({
+      ...{ gateway_id: new ReportingGateway(NOBODY).id, report: 1 },
+      edge_connections: [await carriedConnection(walk)],
+    }),
+  },
   'GET /ssh_gateway/metrics': {},
   'GET /ssh_gateway/changes': {},
 };
+
+/** A connection to a new edge, which a session of a new credential carried. */
+async function carriedConnection(walk: Walk): Promise<object> {
+  const { accountId, client } = walk.admin;
+  const session = newSession({ accountId, id: (await uploaded(walk)).id });
+  const { id: edge_id, hostports } = (await client.post('/edges/tcp', MAKERS['edges/tcp']())).body;
+  return {
+    ...{ account_id: accountId, edge_id, hostport: hostports[0], session_id: session.id },
+    ...{ tunnel_id: newTunnel(session).id, credential_id: session.credential_id, ago_ms: 0, ms: 1, reason: 'closed' },
+  };
+}
 
 /** An open session of a new credential, and its tunnel. */
 async function openSession(walk: Walk): Promise<{ readonly session: string; readonly tunnel: string }> {

@@ -22,6 +22,9 @@ let reservations: string | undefined;
 let refused: string | undefined;
 let authorizeStatus: number;
 let decisionsLeftOut: number;
+/** In what it permits. */
+let expiry: { readonly expires_in_ms?: number };
+let answersAfterMs: number;
 let lost: string[];
 let rights: LiveRights;
 let service: ServiceClient;
@@ -40,9 +43,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   asked.push(...body.target);
   const decision =
     refused === undefined
-      ? { allowed: true, reason: 'permitted', account_id: 'ac_1', credential_id: 'sshcr_1', version: 1 }
+      ? { allowed: true, reason: 'permitted', account_id: 'ac_1', credential_id: 'sshcr_1', version: 1, ...expiry }
       : { allowed: false, reason: refused };
   const decisions = body.target.slice(decisionsLeftOut).map(() => decision);
+  await sleep(answersAfterMs, undefined, { ref: false });
   return response.writeHead(authorizeStatus).end(JSON.stringify({ decisions }));
 }
 
@@ -61,7 +65,7 @@ beforeEach(async () => {
   const serviceUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   service = new ServiceClient(routesOf({ serviceUrl, gatewayToken: 'a-token' }));
   rights = new LiveRights(service, new ServiceState(SILENT, 60_000, ['changes']), NO_SESSIONS);
-  decisionsLeftOut = 0;
+  [decisionsLeftOut, expiry, answersAfterMs] = [0, {}, 0];
   await rights.start();
 });
 afterEach(async () => {
@@ -182,6 +186,57 @@ describe('when the stream is back, the gateway', () => {
     reservations = undefined;
     stream?.destroy();
     await until(() => asked.length > 0);
+  });
+});
+
+describe('an expiry', () => {
+  const QUESTION = { address: 'a.test:7001' };
+  /** Asks, and holds the right; returns when the question was sent. */
+  async function ask(): Promise<number> {
+    const [countBefore, sentAt] = [rights.changeCount, performance.now()];
+    const [decision] = await service.authorize(KEY.fingerprint, [QUESTION], KEY.source);
+    rights.hold({ ...rightTo(QUESTION), expiresAt: decision?.expiresAt }, countBefore);
+    return sentAt;
+  }
+  const goAway = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+
+  it('that falls into an outage ends the right, by the time since the question was sent', async () => {
+    [expiry, answersAfterMs] = [{ expires_in_ms: 700 }, 400];
+    const sentAt = await ask();
+    goAway();
+    await until(() => lost.length > 0);
+    const lateMs = performance.now() - sentAt - 700;
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(answersAfterMs);
+    expect(lost).toEqual(['{"address":"a.test:7001"} expired']);
+  });
+
+  it.each([
+    ['set', {}, { expires_in_ms: 500 }, 1],
+    ['prolonged', { expires_in_ms: 500 }, { expires_in_ms: 60_000 }, 0],
+    ['removed', { expires_in_ms: 500 }, {}, 0],
+  ])('that was %s before an outage counts as it is now', async (_, before, now, losses) => {
+    expiry = before;
+    await ask();
+    expiry = now;
+    stream?.write(`event: changed\ndata: ${JSON.stringify({ credential_ids: ['sshcr_1'] })}\n\n`);
+    await until(() => asked.length === 2);
+    await sleep(50);
+    goAway();
+    await sleep(900);
+    expect(lost).toHaveLength(losses);
+  });
+
+  it('of which a service that hangs tells nothing ends the right within a second', async () => {
+    expiry = { expires_in_ms: 500 };
+    const sentAt = await ask();
+    answersAfterMs = 5_000;
+    await until(() => lost.length > 0);
+    expect(performance.now() - sentAt).toBeLessThan(1_500);
+    expect(rights.isFollowing).toBe(true);
   });
 });
 

@@ -5,6 +5,7 @@ import { OverlappingNames } from '../../rules/index.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { Decision, ServiceClient, TargetBody } from '../service-client.js';
 import type { Stop } from '../sessions/open-sessions.js';
+import { Expiries } from './expiries.js';
 import { type Followed, Follower } from './follower.js';
 import type { ServiceState } from './service-state.js';
 
@@ -16,6 +17,7 @@ export interface HeldRight {
   readonly question: TargetBody;
   credentialId: string;
   version: number;
+  expiresAt?: Decision['expiresAt'];
   /** Closes the tunnel, because the right is gone for this reason. */
   lose(reason: string): void;
 }
@@ -45,6 +47,7 @@ export class LiveRights implements GatewayPart, Followed {
   private reservations: string | undefined;
   /** Others, whose names this gateway may not know, can reserve something without a pause. */
   private readonly reviewOfAll = new PacedTask(() => this.review([...this.held], true));
+  private readonly expiries: Expiries<HeldRight>;
 
   constructor(
     private readonly service: ServiceClient,
@@ -52,6 +55,10 @@ export class LiveRights implements GatewayPart, Followed {
     private readonly sessions: Sessions,
   ) {
     this.follower = new Follower((...stream) => service.changes('changes', ...stream), this);
+    this.expiries = new Expiries(this.held, serviceState, {
+      ask: (rights) => this.review(rights, true).catch((error) => this.follower.fail(error)),
+      drop: (right) => this.drop(right, 'expired'),
+    });
     serviceState.on('closed', () => this.closeAll());
   }
 
@@ -68,6 +75,7 @@ export class LiveRights implements GatewayPart, Followed {
 
   async stop(): Promise<void> {
     await this.follower.stop();
+    this.expiries.stop();
   }
 
   /**
@@ -77,6 +85,7 @@ export class LiveRights implements GatewayPart, Followed {
   hold(right: HeldRight, countBefore: number): boolean {
     if (!this.isFollowing) return false;
     this.held.add(right);
+    this.expiries.watch(right);
     if (countBefore !== this.changeCount) this.review([right]).catch((error) => this.follower.fail(error));
     return true;
   }
@@ -158,13 +167,18 @@ export class LiveRights implements GatewayPart, Followed {
   /** A permission from another account does not count: it is another right, even if it is for the same key. */
   private apply(decision: Decision | undefined, right: HeldRight): void {
     const loss = lossIn(decision, right);
-    if (loss !== undefined) {
-      this.held.delete(right);
-      right.lose(loss);
-    } else if (typeof decision?.credential_id === 'string' && typeof decision.version === 'number') {
+    if (loss !== undefined) this.drop(right, loss);
+    else if (typeof decision?.credential_id === 'string' && typeof decision.version === 'number') {
       right.credentialId = decision.credential_id;
       right.version = decision.version;
+      right.expiresAt = decision.expiresAt;
+      this.expiries.watch(right);
     }
+  }
+
+  private drop(right: HeldRight, reason: string): void {
+    this.held.delete(right);
+    right.lose(reason);
   }
 }
 

@@ -36,6 +36,7 @@ export interface CarriedConnection {
 
 /** Somebody stopped a session. */
 export interface Stop {
+  readonly account_id: string;
   readonly session_id: string;
   /** The client is expected to come back at once. */
   readonly restart: boolean;

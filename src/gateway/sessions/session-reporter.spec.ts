@@ -146,7 +146,8 @@ describe('the reporter of a gateway', () => {
     for (const session of [one, other]) session.onStop = ({ by }) => void told.push(`${session.id} ${by}`);
     reporter.followed();
     await until(() => model.open.size === 2);
-    reporter.stopped([model.stopOf(one.id), model.stopOf('ts_of_another_gateway')]);
+    // Another account may have a session with the same id, at a gateway of its own.
+    reporter.stopped([model.stopOf(other.id, 'ac_2'), model.stopOf(one.id), model.stopOf('ts_of_another_gateway')]);
     expect(told).toEqual([`${one.id} Alice`]);
     model.stopped.add(one.id).add(other.id);
     reporter.followed();

@@ -87,9 +87,12 @@ export class SessionReporter implements GatewayPart {
     this.dueIn(this.pausesMs.soon);
   }
 
-  /** Ends the sessions that somebody stopped. Others may be open at other gateways. */
+  /** Ends the sessions that somebody stopped. A session of another account may have the same id at another gateway. */
   stopped(stops: readonly Stop[]): void {
-    for (const stop of stops) this.sessions.find(stop.session_id)?.stop(stop);
+    for (const stop of stops) {
+      const session = this.sessions.find(stop.session_id);
+      if (session?.accountId === stop.account_id) session.stop(stop);
+    }
   }
 
   /** Does nothing if a report is under way, since the next one follows it. */

@@ -9,6 +9,7 @@ const MAX_TARGETS = 100;
 export interface Permission extends BindQuestion {
   readonly credentialId: string;
   readonly version: number;
+  readonly expiresAt: Decision['expiresAt'];
 }
 
 interface Question {
@@ -42,7 +43,8 @@ export class BindQuestions {
       );
     if (decision?.allowed !== true) throw refused(decision?.reason);
     if (decision.account_id !== this.identity.account_id) throw refused('another_account');
-    return { ...question, credentialId: decision.credential_id ?? '', version: decision.version ?? 0 };
+    const { credential_id, version, expiresAt } = decision;
+    return { ...question, credentialId: credential_id ?? '', version: version ?? 0, expiresAt };
   }
 
   private ask(target: TargetBody): Promise<Decision | undefined> {

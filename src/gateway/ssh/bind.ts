@@ -41,8 +41,8 @@ export class Bind implements OpenTunnel {
   ) {
     this.accountId = by.accountId;
     this.target = targetOf(request, port);
-    this.rights = permissions.map(({ target, rule, credentialId, version }) => ({
-      ...{ ...by, question: target, credentialId, version },
+    this.rights = permissions.map(({ target, rule, ...permission }) => ({
+      ...{ ...by, ...permission, question: target },
       lose: (reason) => client.lost(reason, rule),
     }));
   }

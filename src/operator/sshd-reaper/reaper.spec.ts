@@ -368,11 +368,16 @@ describe('a session', () => {
     expect(reported()).toHaveLength(1);
   });
 
-  it('that was stopped is ended, and the reaper says by whom', async () => {
+  it('that was stopped in its account is ended, and the reaper says by whom', async () => {
     await startReaper(login());
     await until(() => reported().length > 0);
     const [{ id: session_id }] = reported() as [{ id: string }];
-    const stops = [{ session_id, restart: false, by: 'Alice' }];
+    // Mallory has a session with the same id in an account of her own.
+    const stop = { session_id, restart: false };
+    const stops = [
+      { ...stop, account_id: 'ac_2', by: 'Mallory' },
+      { ...stop, account_id: 'ac_1', by: 'Alice' },
+    ];
     service.streams.at(-1)?.write(`event: stopped\ndata: ${JSON.stringify({ sessions: stops })}\n\n`);
     await until(isEnded);
     expect(output).toContain(`ended the session of sshd ${sshd.pid} from 192.0.2.7: Alice stopped it`);

@@ -1,11 +1,18 @@
 import type { Gateway } from '../../../kernel/caller.js';
 import { isId } from '../../../kernel/ids.js';
+import { hashToken } from '../api-keys/api-key.js';
 import { isToken } from './deployment-tokens.js';
 
 /** A gateway of the setting GATEWAY_TOKENS, with the token that it sends. */
 export interface GatewayToken extends Gateway {
   readonly token: string;
 }
+
+/** The gateway whose token it is. Instances may list tokens in another order, so a hash identifies one without a name. */
+export const gatewayOf = ({ token, ...gateway }: GatewayToken): Gateway => ({
+  ...gateway,
+  identity: gateway.name ?? hashToken(token),
+});
 
 /** The name, the account if there is one, and the token. */
 const ENTRY = /^(?<name>[a-z0-9-]{1,32})(?:@(?<account>[^=@]+))?=(?<token>.*)$/;

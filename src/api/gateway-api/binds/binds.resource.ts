@@ -121,6 +121,12 @@ export const RECHECK_SCHEMA = {
   ],
 };
 
+/** A duration, since the clock of a gateway can be wrong. */
+const expiresIn = (description: string) => ({
+  description: `${description} Count it from the moment at which you sent the question. Absent: never.`,
+  ...{ type: 'integer' as const, required: false, example: 86_400_000 },
+});
+
 class IdentifiedCredential {
   @ApiField(CREDENTIAL_ID) credential_id!: string;
   @ApiField(OWNER_ID) owner_id!: string;
@@ -161,9 +167,13 @@ export class BindDecisionAnswer {
   @ApiField(nullable(ACCOUNT_ID)) account_id!: string | null;
   @ApiField(nullable(OWNER_ID)) owner_id!: string | null;
   @ApiField(nullable(VERSION)) version!: number | null;
+  @ApiField(
+    expiresIn('Only if `allowed`: in how many milliseconds the last credential that permits the tunnel expires.'),
+  )
+  expires_in_ms?: number;
 }
 
-export const toAnswer = ({ allowed, reason, matchedRule, grant }: BindDecision): BindDecisionAnswer => ({
+export const toAnswer = ({ allowed, reason, matchedRule, grant, expiresInMs }: BindDecision): BindDecisionAnswer => ({
   allowed,
   reason,
   matched_rule: matchedRule,
@@ -171,6 +181,7 @@ export const toAnswer = ({ allowed, reason, matchedRule, grant }: BindDecision):
   account_id: grant?.accountId ?? null,
   owner_id: grant?.ownerId ?? null,
   version: grant?.version ?? null,
+  ...(expiresInMs !== null && { expires_in_ms: expiresInMs }),
 });
 
 @ApiSchemaName('DecisionAnswers')
@@ -192,6 +203,8 @@ export class ChangedCredential {
   reason!: (typeof CHANGES)[number];
   @ApiField(nullable({ ...VERSION, description: 'Current version of the credential; null if it is gone.', example: 2 }))
   version!: number | null;
+  @ApiField(expiresIn('Only if it has `changed`: in how many milliseconds the credential expires.'))
+  expires_in_ms?: number;
 }
 
 export class RecheckAnswer {

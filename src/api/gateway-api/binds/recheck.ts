@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { onPrimary, queryNamed } from '../../../database/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
+import { expiresInMs } from '../decisions/credential-grants.js';
 import type { ChangedCredential } from './binds.resource.js';
 import type { KnownCredential } from './gateway-requests.js';
 
@@ -16,6 +17,8 @@ interface CurrentState {
   readonly grants_access: boolean;
   readonly is_owner_active: boolean;
   readonly is_expired: boolean;
+  /** Null: it never expires. */
+  readonly expires_in_ms: number | null;
 }
 
 /**
@@ -26,7 +29,7 @@ interface CurrentState {
 const CURRENT_STATES = onPrimary({
   name: 'credential_states',
   text: `select known.id as credential_id, known.version as known_version, c.version, c.fingerprint, state.grants_access,
-      state.is_owner_active, state.is_expired
+      state.is_owner_active, state.is_expired, ${expiresInMs('c')} as expires_in_ms
     from unnest($1::text[], $2::int[]) with ordinality as known(id, version, ordinal)
     left join lateral (select * from ssh_credentials c where c.id = known.id limit 1) c on true
     left join lateral (select * from principals p where p.account_id = c.account_id and p.id = c.owner_id limit 1) p on true
@@ -56,11 +59,12 @@ export async function changedSince(
 }
 
 function changeOf(row: CurrentState, deniedFingerprints: ReadonlySet<string>): ChangedCredential | undefined {
-  const { credential_id, version, fingerprint } = row;
+  const { credential_id, version, fingerprint, expires_in_ms } = row;
   if (!row.grants_access || fingerprint === null || deniedFingerprints.has(fingerprint)) {
     return { credential_id, reason: 'gone', version: null };
   }
   if (!row.is_owner_active) return { credential_id, reason: 'owner_inactive', version };
   if (row.is_expired) return { credential_id, reason: 'expired', version };
-  return version === row.known_version ? undefined : { credential_id, reason: 'changed', version };
+  if (version === row.known_version) return undefined;
+  return { credential_id, reason: 'changed', version, ...(expires_in_ms !== null && { expires_in_ms }) };
 }

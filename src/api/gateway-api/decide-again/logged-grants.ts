@@ -76,8 +76,8 @@ export class LoggedGrants {
       aclDigest: createHash('sha256').update(JSON.stringify(acl)).digest('hex'),
       smallAcl: acl,
       sources: source_cidrs?.join(',') ?? null,
-      // Only lines for sshd need it.
-      expiresAt: null,
+      // Only answers to gateways need them.
+      ...{ expiresAt: null, expiresInMs: null },
     };
   }
 

@@ -11,6 +11,7 @@ interface Circumstances {
   readonly isOwnerActive?: boolean;
   readonly isExpired?: boolean;
   readonly isSourceAllowed?: boolean;
+  readonly expiresInMs?: number | null;
 }
 const INACTIVE = { isOwnerActive: false };
 const EXPIRED = { isExpired: true };
@@ -19,7 +20,7 @@ const ELSEWHERE = { isSourceAllowed: false };
 const grantOf = (
   credentialId: string,
   acl: readonly string[],
-  { isOwnerActive = true, isExpired = false, isSourceAllowed = true }: Circumstances = {},
+  { isOwnerActive = true, isExpired = false, isSourceAllowed = true, expiresInMs = null }: Circumstances = {},
 ): Grant => ({
   accountId: 'ac_1',
   credentialId,
@@ -28,6 +29,7 @@ const grantOf = (
   isOwnerActive,
   isExpired,
   isSourceAllowed,
+  expiresInMs,
   acl: compile(acl),
 });
 const decideOf = (grants: readonly Grant[], target: BindTarget, judge: Judge = () => undefined) =>
@@ -45,6 +47,7 @@ const circumstances = fc.record({
   isOwnerActive: fc.boolean(),
   isExpired: fc.boolean(),
   isSourceAllowed: fc.boolean(),
+  expiresInMs: fc.option(fc.nat(99)),
 });
 const grants = fc.array(fc.tuple(acls, circumstances), { maxLength: 4 });
 const targets = fc.constantFrom<BindTarget>(
@@ -71,6 +74,22 @@ describe('bindDecider', () => {
           expect(decision.matchedRule).toBe(permits(first.acl, target).matchedRule);
         }
       }),
+    );
+  });
+
+  it('permits until the last of the credentials that permit has expired: without an end if one of them has none', () => {
+    fc.assert(
+      fc.property(grants, targets, (owned, target) => {
+        const all = owned.map(([acl, state], n) => grantOf(`sshcr_${n}`, acl, state));
+        const ends = all
+          .filter((one) => one.isOwnerActive && !one.isExpired && one.isSourceAllowed)
+          .filter(({ acl }) => permits(acl, target).permitted)
+          .map(({ expiresInMs }) => expiresInMs ?? Number.POSITIVE_INFINITY);
+        const last = Math.max(...ends);
+        expect(decideOf(all, target).expiresInMs).toBe(Number.isFinite(last) ? last : null);
+      }),
+      // Few have two credentials that permit.
+      { numRuns: 2_000 },
     );
   });
 

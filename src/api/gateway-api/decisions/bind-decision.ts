@@ -16,6 +16,8 @@ export interface CredentialGrant {
 /** A grant with its rules. Its owner is active, and it has not expired. */
 export interface LiveGrant extends CredentialGrant {
   readonly acl: CompiledAcl;
+  /** In how many milliseconds it expires, by the database's clock when it was read; null: never. */
+  readonly expiresInMs: number | null;
 }
 
 interface SourceChecked {
@@ -44,6 +46,8 @@ export interface BindDecision {
   readonly ruleIndex: number | null;
   /** The grant that permits; otherwise the oldest one that was considered. Undefined if the key is unknown. */
   readonly grant: CredentialGrant | undefined;
+  /** In how many milliseconds the last grant that permits expires; null: never, or none permits. */
+  readonly expiresInMs: number | null;
 }
 
 /**
@@ -68,12 +72,18 @@ export function bindDecider(
   };
 }
 
+/** The oldest grant that permits is named. The right lasts until the last one has expired. */
 function permission(here: readonly LiveGrant[], target: BindTarget): BindDecision | undefined {
+  let found: BindDecision | undefined;
   for (const grant of here) {
     const { permitted, matchedRule, ruleIndex } = permits(grant.acl, target);
-    if (permitted) return { allowed: true, reason: 'permitted', matchedRule, ruleIndex, grant };
+    if (!permitted) continue;
+    const { expiresInMs } = grant;
+    found ??= { allowed: true, reason: 'permitted', matchedRule, ruleIndex, grant, expiresInMs };
+    if (expiresInMs === null) return { ...found, expiresInMs };
+    found = { ...found, expiresInMs: Math.max(found.expiresInMs ?? 0, expiresInMs) };
   }
-  return undefined;
+  return found;
 }
 
 function refusalOfLive(here: readonly LiveGrant[], elsewhere: readonly LiveGrant[], target: BindTarget): BindDecision {
@@ -94,4 +104,5 @@ export const refusal = (reason: Reason, grant: CredentialGrant | undefined): Bin
   matchedRule: null,
   ruleIndex: null,
   grant,
+  expiresInMs: null,
 });

@@ -17,6 +17,10 @@ const MAX_SMALL_ACL_RULES = 32;
 const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and cardinality(t.acl) <= ${MAX_SMALL_ACL_RULES}
   then t.acl end`;
 
+/** In how many milliseconds a credential expires, rounded up, so that it is never too early; null: never. */
+export const expiresInMs = (credential: string): string =>
+  `ceil(extract(epoch from ${credential}.expires_at - statement_timestamp()) * 1000)::float8`;
+
 /**
  * The grants of each key, and the position of its account's log. One statement reads both, so that the position belongs
  * to these very rows. An unknown key has one row, without a credential.
@@ -27,7 +31,8 @@ const grantsStatement = (name: string, smallAcl: string) =>
     text: `select wanted.fingerprint, oldest.log_position as "logPosition", extract(epoch from statement_timestamp())::float8 as "readAt",
       c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
       c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
-      array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt"
+      array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt",
+      ${expiresInMs('c')} as "expiresInMs"
     from unnest($1::text[]) as wanted(fingerprint)
     -- The account of the oldest credential owns the key.
     left join lateral (
@@ -97,6 +102,7 @@ export interface StoredCredentialGrant extends CredentialGrant {
   readonly sources: string | null;
   /** `YYYYMMDDHHMMSS` in UTC, rounded down; null: never. */
   readonly expiresAt: string | null;
+  readonly expiresInMs: number | null;
 }
 
 /** The grants of a key, and when they were read. */

@@ -37,7 +37,7 @@ export interface StreamReader<Changed> {
 
 /** A gateway hears of the accounts that it serves. */
 export const gatewayReader = <Changed extends Ref>(gateway: Gateway): StreamReader<Changed> => ({
-  place: `of token ${gateway.tokenNumber ?? 0}`,
+  place: `of token ${gateway.identity}`,
   who: 'This token',
   advice: 'close one, or give each gateway a token of its own',
   heardOf: (changed) => (servesAccount(gateway, changed.accountId) ? changed : undefined),

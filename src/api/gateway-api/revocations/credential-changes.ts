@@ -75,8 +75,8 @@ const CHANGES = onPrimary({
       (select coalesce(json_agg(one), '[]') from (
         select json_build_object('accountId', account_id, 'id', id) as one from changed
         union all
-        select json_build_object('accountId', account_id, 'id', id, 'stop', json_build_object('session_id', id,
-          'restart', ${IS_RESTART}, 'by', ${STOPPED_BY})) from stops e
+        select json_build_object('accountId', account_id, 'id', id, 'stop', json_build_object('account_id', account_id,
+          'session_id', id, 'restart', ${IS_RESTART}, 'by', ${STOPPED_BY})) from stops e
         union all
         select json_build_object('accountId', account_id, 'id', id, 'reserved', name) from reserved) as all_changes) as changed
     from moment`,

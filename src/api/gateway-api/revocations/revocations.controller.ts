@@ -24,7 +24,7 @@ export class RevocationsController {
       description:
         'Server-Sent Events over all accounts, or over the one that the gateway serves. The event `ready` says that no later change will be missed, so recheck ' +
         'what you hold after it. The data of each event `changed` is `{"credential_ids": [...]}`: ask anew about those ' +
-        'that you hold. The data of `stopped` is `{"sessions": [{"session_id", "restart", "by"}]}`: end these. The data of `reserved` is `{"names": [...], "of_others": false}`, addresses and domains that were reserved or whose reservation was deleted: ask anew about what is bound at them or under them. A gateway of one account hears no names of others: `of_others` says that there are some, so ask anew about all that you hold. Events are numbered from 0 on, and a heartbeat has the number of the last one. When the stream ends or ' +
+        'that you hold. The data of `stopped` is `{"sessions": [{"account_id", "session_id", "restart", "by"}]}`: end each one that is a session of this account. The data of `reserved` is `{"names": [...], "of_others": false}`, addresses and domains that were reserved or whose reservation was deleted: ask anew about what is bound at them or under them. A gateway of one account hears no names of others: `of_others` says that there are some, so ask anew about all that you hold. Events are numbered from 0 on, and a heartbeat has the number of the last one. When the stream ends or ' +
         'leaves out a number, open another one. The service keeps nothing for you meanwhile.',
       parameters: [],
     },

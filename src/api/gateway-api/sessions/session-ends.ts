@@ -23,6 +23,9 @@ export interface Row {
 /** A session that opened or ended, and when. */
 export type SessionOfCredential = Row & { readonly credential_id: string; readonly seen_at: Date };
 
+/** What a connection to an edge was carried by. */
+type KeptIds = Pick<ReportedEdgeConnection, 'session_id' | 'tunnel_id' | 'credential_id'>;
+
 /** An end of which nothing is known but when and why. */
 const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number): ReportedEnd => ({
   ...{ account_id, id, reason, ago_ms },
@@ -77,16 +80,17 @@ export class SessionEnds {
     return sessions.length > 0;
   }
 
+  /** Returns for each the ids that its record keeps; undefined if it does not count. */
   async recordEdgeConnections(
     ends: readonly ReportedEdgeConnection[],
     gatewayName: string | undefined,
-  ): Promise<readonly boolean[]> {
+  ): Promise<readonly (KeptIds | undefined)[]> {
     if (ends.length === 0) return [];
     const rows = ends.map((end) => ({ ...end, record_id: recordId('ec', end.ago_ms) }));
     const values = [this.gatewayId, JSON.stringify(rows), gatewayName ?? null];
-    const counted = await this.transaction.run<{ id: string }>(RECORD_EDGE_CONNECTIONS, values);
-    const ids = new Set(counted.rows.map(({ id }) => id));
-    return rows.map(({ record_id }) => ids.has(record_id));
+    const counted = await this.transaction.run<KeptIds & { id: string }>(RECORD_EDGE_CONNECTIONS, values);
+    const kept = new Map(counted.rows.map((row) => [row.id, row]));
+    return rows.map(({ record_id }) => kept.get(record_id));
   }
 
   /** Counts sessions that opened (1) or ended (-1) for their credentials. */

@@ -41,12 +41,20 @@ export const IGNORED = [
   'too_many_tunnels',
 ] as const;
 
+/** What carried a connection to an edge, and why its id does not count. */
+const CARRIERS = [
+  ['session_id', 'unknown_session'],
+  ['tunnel_id', 'unknown_tunnel'],
+  ['credential_id', 'unknown_credential'],
+] as const;
+
 interface Ignored {
   readonly id: string;
   readonly reason: (typeof IGNORED)[number];
 }
 
 export interface Stop {
+  readonly account_id: string;
   readonly session_id: string;
   readonly restart: boolean;
   /** Name or id of the user or bot. */
@@ -64,7 +72,7 @@ export interface ReportAnswer {
 }
 
 interface GatewayRun {
-  readonly gateway_name: string | null;
+  readonly token: string;
   readonly gateway_account: string | null;
   readonly first_report: number;
   readonly last_report: number;
@@ -83,7 +91,7 @@ export class SessionReports {
   /** Throws Problem 403 for an account that the gateway does not serve, and 429 for one gateway too many. */
   take(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
     refuseOtherAccounts(gateway, report);
-    const token = String(gateway.tokenNumber ?? 0);
+    const token = String(gateway.identity);
     this.turns.refuseIfFull(token);
     return this.turns.run(token, () => this.inTurn(gateway, report));
   }
@@ -111,19 +119,21 @@ export class SessionReports {
     gateway: Gateway,
     { gatewayId, number }: SessionReport,
   ): Promise<GatewayRun | undefined> {
-    const token = [gateway.name ?? null, gateway.accountId ?? null];
+    const token = tokenOf(gateway);
     const lock = async () => (await transaction.run<GatewayRun & object>(LOCK_GATEWAY, [gatewayId])).rows[0];
     const known = await lock();
     if (known === undefined) await refuseTooMany(transaction, token);
     const added = known ?? (await transaction.run(ADD_GATEWAY, [gatewayId, ...token, number])).rows[0];
     // Another copy of this report was faster if no row was added.
     const run = known ?? (added === undefined ? await lock() : undefined);
-    if (run !== undefined && (run.gateway_name !== token[0] || run.gateway_account !== token[1])) {
+    if (run !== undefined && (run.token !== token[0] || run.gateway_account !== token[1])) {
       throw new Problem('gateway_not_yours', 'This gateway_id belongs to another token; make a new one at each start.');
     }
     return run;
   }
 }
+
+const tokenOf = ({ identity, accountId }: Gateway): readonly unknown[] => [identity, accountId ?? null];
 
 async function refuseTooMany(transaction: Transaction, token: readonly unknown[]): Promise<void> {
   const { gateways } = await useOf(transaction, token);
@@ -182,13 +192,12 @@ class CountedReport {
   private async openSessions(mayBeOpenAgain: boolean): Promise<void> {
     const sessions = this.past(this.report.sessions);
     if (sessions.length === 0) return;
-    const { name, accountId } = this.gateway;
-    const { sessions: open } = await useOf(this.transaction, [name ?? null, accountId ?? null]);
+    const { sessions: open } = await useOf(this.transaction, tokenOf(this.gateway));
     const hasRoom = open < MAX_SESSIONS_OF_TOKEN;
     const rows = await this.run<SessionOfCredential | (Row & { readonly credential_id: null })>(
       OPEN_SESSIONS,
       sessions,
-      [this.report.number, name ?? null, hasRoom],
+      [this.report.number, this.gateway.name ?? null, hasRoom],
     );
     const opened = rows.filter((row): row is SessionOfCredential => row.credential_id !== null);
     this.ends.count(opened, 1);
@@ -229,8 +238,15 @@ class CountedReport {
 
   private async recordEdgeConnections(): Promise<void> {
     const ended = this.past(this.report.edgeConnections.map((one) => ({ ...one, id: one.edge_id })));
-    const counted = await this.ends.recordEdgeConnections(ended, this.gateway.name);
-    for (const [n, { id }] of ended.entries()) if (!counted[n]) this.ignored.push({ id, reason: 'unknown_edge' });
+    const recorded = await this.ends.recordEdgeConnections(ended, this.gateway.name);
+    for (const [n, sent] of ended.entries()) {
+      const kept = recorded[n];
+      if (kept === undefined) this.ignored.push({ id: sent.id, reason: 'unknown_edge' });
+      for (const [field, reason] of CARRIERS) {
+        const id = sent[field];
+        if (id !== null && kept?.[field] === null) this.ignored.push({ id, reason });
+      }
+    }
   }
 
   /** The items that are not of the future. */

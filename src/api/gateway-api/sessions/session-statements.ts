@@ -2,25 +2,25 @@
 
 export const LOCK_GATEWAY = {
   name: 'lock_gateway_run',
-  text: `select g.gateway_name, g.gateway_account, g.first_report::float8 as first_report, g.last_report::float8 as last_report,
+  text: `select g.token, g.gateway_account, g.first_report::float8 as first_report, g.last_report::float8 as last_report,
       g.whole_at is not null as is_whole, g.lost_at is not null as is_lost
     from gateway_runs g where g.id = $1 for update`,
 };
 
-/** $2 and $3: name and account of its token; $4: the report. */
+/** $2 and $3: identity and account of its token; $4: the report. */
 export const ADD_GATEWAY = {
   name: 'add_gateway_run',
-  text: `insert into gateway_runs (id, gateway_name, gateway_account, first_report, last_report, heard_at)
+  text: `insert into gateway_runs (id, token, gateway_account, first_report, last_report, heard_at)
     values ($1, $2, $3, $4, $4, clock_timestamp()) on conflict (id) do nothing returning id`,
 };
 
-/** The runs and the open sessions of a token. $1 and $2: its name and account. */
+/** The runs and the open sessions of a token. $1 and $2: its identity and account. */
 export const USE_OF_TOKEN = {
   name: 'use_of_gateway_token',
   text: `select (select count(*)::int from gateway_runs g where g.lost_at is null
-        and g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as gateways,
+        and g.token = $1 and g.gateway_account is not distinct from $2) as gateways,
       (select coalesce(sum((select count(*) from tunnel_sessions s where s.gateway_id = g.id)), 0)::int from gateway_runs g
-        where g.lost_at is null and g.gateway_name is not distinct from $1 and g.gateway_account is not distinct from $2) as sessions`,
+        where g.lost_at is null and g.token = $1 and g.gateway_account is not distinct from $2) as sessions`,
 };
 
 /** The open tunnels of a gateway. */
@@ -180,18 +180,42 @@ export const COUNT_PRESENCE = {
     do update set sessions = p.sessions + excluded.sessions, last_seen_at = greatest(p.last_seen_at, excluded.last_seen_at)`,
 };
 
-/** $2: connections to edges that ended; $3: name of the gateway. Returns the records that count. */
+/**
+ * An id of a connection; null if it stands for something open in another account, and for nothing in this one. `ended`: where this
+ * account has what has ended. Scalar subqueries, since PostgreSQL could read all rows of the table for an `exists`.
+ */
+const ownId = (id: string, table: string, ended: string): string => `case when
+  (select true from ${table} o where o.id = g.${id} and o.account_id <> g.account_id limit 1)
+  and coalesce((select true from ${table} o where o.account_id = g.account_id and o.id = g.${id}),
+    (select true from ${ended} limit 1)) is null then null else g.${id} end`;
+const SESSION_ID = ownId(
+  'session_id',
+  'tunnel_sessions',
+  'tunnel_session_records r where r.account_id = g.account_id and r.session_id = g.session_id',
+);
+const TUNNEL_ID = ownId(
+  'tunnel_id',
+  'tunnels',
+  'tunnel_records r where r.account_id = g.account_id and r.session_id = g.session_id and r.tunnel_id = g.tunnel_id',
+);
+const CREDENTIAL_ID = ownId(
+  'credential_id',
+  'ssh_credentials',
+  'events e where e.account_id = g.account_id and e.stream_id = g.credential_id and e.stream_version = 1',
+);
+
+/** $2: connections to edges that ended; $3: name of the gateway. Returns the records that count, with the ids that they keep. */
 export const RECORD_EDGE_CONNECTIONS = {
   name: 'record_edge_connections',
   text: `insert into edge_connection_records (account_id, id, edge_id, hostport, client, gateway_id, gateway_name, session_id,
       tunnel_id, credential_id, started_at, ended_at, reason, bytes_in, bytes_out, logs)
-    select g.account_id, g.record_id, g.edge_id, g.hostport, g.client, $1, $3, g.session_id, g.tunnel_id, g.credential_id,
+    select g.account_id, g.record_id, g.edge_id, g.hostport, g.client, $1, $3, ${SESSION_ID}, ${TUNNEL_ID}, ${CREDENTIAL_ID},
       ${AGO} - g.ms * interval '1 millisecond', ${AGO}, g.reason, g.bytes_in, g.bytes_out, g.logs
     from ${RECORDSET} as g(record_id text, account_id text, edge_id text, hostport text, client text, session_id text,
       tunnel_id text, credential_id text, ago_ms float8, ms float8, reason text, bytes_in bigint, bytes_out bigint, logs jsonb)
     where (select e.stream_version from events e
       where e.account_id = g.account_id and e.stream_id = g.edge_id and e.stream_version = 1) = 1
-    returning id`,
+    returning id, session_id, tunnel_id, credential_id`,
 };
 
 /** What the event `e` of a stopped session says. */
@@ -204,7 +228,7 @@ export const STOPPED_BY = `coalesce((
 /** The sessions of the gateway that somebody stopped. */
 export const STOPPED_SESSIONS = {
   name: 'stopped_sessions_of_gateway',
-  text: `select s.id as session_id, ${IS_RESTART} as restart, ${STOPPED_BY} as by
+  text: `select s.account_id, s.id as session_id, ${IS_RESTART} as restart, ${STOPPED_BY} as by
     from tunnel_sessions s cross join lateral (
       select e.account_id, e.data, e.metadata from events e
       where e.account_id = s.account_id and e.stream_id = s.id order by e.stream_version desc limit 1) e

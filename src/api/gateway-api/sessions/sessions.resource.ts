@@ -94,12 +94,16 @@ export class SessionReportBody {
 }
 
 class IgnoredItem {
-  @ApiField({ description: 'Id of the item; of a connection, the id of its edge.', example: `ts_${EXAMPLE_KSUID}` })
+  @ApiField({
+    description: 'Id of the item; of a connection, the id of its edge, or an id that the record leaves out.',
+    example: `ts_${EXAMPLE_KSUID}`,
+  })
   id!: string;
   @ApiField({ description: 'Why it does not count.', enum: IGNORED, example: 'unknown_credential' }) reason!: string;
 }
 
 class StoppedSession {
+  @ApiField({ description: 'Id of its account.', example: `ac_${EXAMPLE_KSUID}` }) account_id!: string;
   @ApiField({ description: 'Id of the session.', example: `ts_${EXAMPLE_KSUID}` }) session_id!: string;
   @ApiField({ description: 'Whether the client is to come back.', example: false }) restart!: boolean;
   @ApiField({ description: 'Name or id of who stopped it.', example: 'Alice' }) by!: string;
