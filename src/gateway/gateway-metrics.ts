@@ -25,7 +25,7 @@ export class GatewayMetrics {
   readonly edgeBytes = this.counter('edge_bytes_total', 'Bytes of closed connections to edges.', 'direction');
   readonly displacedEdgeConnections = new Counter({
     name: 'tunnel_gateway_displaced_edge_connections_total',
-    help: 'Connections to edges that ended because one of another account or source took their place.',
+    help: 'Connections to edges that ended because another one took their place.',
     registers: [this.registry],
   });
   readonly servedPorts = this.gauge('served_hostports', 'Hostports of edges at which the gateway listens.');

@@ -57,6 +57,8 @@ export interface GatewaySettings extends ServiceAddress, CredentialLimits, Accou
   readonly takeOver: 'dead' | 'always';
   /** After this time the gateway ends a connection that carries no byte, and a client that has no bind. */
   readonly idleMs: number;
+  /** The same for a connection whose visitor has ended its side. */
+  readonly halfClosedMs: number;
   /** How long open tunnels stay open while the service is away. */
   readonly outageGraceMs: number;
   readonly gatewayMetricsAddress: ListenAddress | undefined;

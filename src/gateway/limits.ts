@@ -1,5 +1,6 @@
 import type { GatewaySettings } from './gateway-settings.js';
 import { Rate } from './rates.js';
+import { EndedVisitors, type GiveWay } from './tunnels/ended-visitors.js';
 
 export type Counted = 'connections' | 'binds' | 'channels';
 type Maximums = Readonly<Record<Counted, number>>;
@@ -28,6 +29,7 @@ const NOUNS: Readonly<Record<Counted, string>> = {
 /** What a credential or an account uses of this gateway, and the most that it may use. */
 class Usage {
   private readonly counts = { connections: 0, binds: 0, channels: 0 };
+  readonly endedVisitors = new EndedVisitors();
 
   constructor(
     private readonly who: string,
@@ -69,6 +71,21 @@ export class ClientUsage {
     if (refusal === undefined) for (const usage of this.usages) usage.add(what, 1);
     else this.limits.forgetUnused(this.client);
     return refusal;
+  }
+
+  /** As `take('channels')`. If all are taken, the visitor whose end is the oldest gives way. */
+  async takeChannel(): Promise<string | undefined> {
+    const full = this.usages.find((usage) => usage.refusal('channels') !== undefined);
+    await full?.endedVisitors.displaceOldest();
+    return this.take('channels');
+  }
+
+  /** A visitor of one of its channels has ended. Returns a function that says that it is gone. */
+  visitorEnded(giveWay: GiveWay): () => void {
+    const forget = this.usages.map(({ endedVisitors }) => endedVisitors.add(giveWay));
+    return () => {
+      for (const each of forget) each();
+    };
   }
 
   release(what: Counted): void {

@@ -257,6 +257,18 @@ it('an answer that ends while the bytes of its request wait for their rate is no
   await tunnel.close();
 });
 
+it('a pause that the byte rate demands is no silence: a visitor that has ended its side gets the whole answer', async () => {
+  const gateway = await gatewayWith({ maxBytesPerSecond: 40_000, halfClosedMs: 300 });
+  // It does not end its own side: once both have ended, another time counts.
+  const target = await serverOf((socket) =>
+    socket.resume().once('end', () => socket.write(Buffer.alloc(150_000, 'x'))),
+  );
+  const tunnel = await tunnelTo(gateway, target);
+  const visitor = await visit(tunnel.port);
+  expect((await allOf(visitor.end())).length).toBe(150_000);
+  await tunnel.close();
+});
+
 it('what is idle is closed: a connection without a byte, and a client without a bind', async () => {
   const gateway = await gatewayWith({ idleMs: 1_500 });
   const key = await gateway.newCredential();
@@ -328,6 +340,75 @@ describe('each side of a connection can end alone:', () => {
     await eventually(() => expect(received).toBeDefined());
     expect(await received).toBe('the rest');
     await tunnel.close();
+  });
+});
+
+describe.each([['a bind'], ['an edge']])('a visitor of %s that has ended its side', (of) => {
+  /** A program that greets, and answers what a visitor asked for once that has ended: nothing, or a part now and then. */
+  async function served(settings: Partial<GatewaySettings>) {
+    const gateway = await gatewayWith(settings);
+    const asked: Socket[] = [];
+    const target = await serverOf(async (socket) => {
+      socket.write('>');
+      const text = await allOf(socket);
+      if (text === '') return void socket.destroy();
+      asked.push(socket);
+      if (text === 'nothing') return;
+      for (let n = 0; n < 6; n += 1) {
+        await sleep(300);
+        socket.write('.');
+      }
+      socket.end('all');
+    });
+    if (of === 'a bind') return { ...(await tunnelTo(gateway, target)), asked };
+    const port = await freePort(HOST);
+    const { admin } = service;
+    const { body } = await admin.post('/backends/tunnel_group', { labels: { of: String(port) } });
+    const edge = { hostports: [`${HOST}:${port}`], backend: { backend_id: body.id } };
+    expect((await admin.post('/edges/tcp', edge)).status).toBe(201);
+    const route = `of=${port}:0:${HOST}:${target}`;
+    const login = await logIn(gateway.port, await gateway.newCredential(), '-R', route);
+    expect(login.isOpen ? 'open' : login.output()).toBe('open');
+    await eventually(async () => (await visit(port)).destroy());
+    return { ...login, port, asked };
+  }
+
+  const endOf = (socket: Socket): Promise<string> =>
+    new Promise((resolve) => {
+      socket.once('error', ({ message }) => resolve(message)).once('end', () => resolve('a clean end'));
+      socket.resume();
+    });
+
+  it('is cut after GATEWAY_HALF_CLOSED_MS without a byte; others stay', async () => {
+    const { port, close } = await served({ halfClosedMs: 1_000 });
+    const began = performance.now();
+    const [silent, slow, open] = [await visit(port), await visit(port), await visit(port)];
+    open.write('nothing');
+    const answer = allOf(slow.end('parts'));
+    expect(await endOf(silent.end('nothing'))).toContain('ECONNRESET');
+    expect(performance.now() - began).toBeGreaterThan(900);
+    expect(await answer).toBe('>......all');
+    expect(performance.now() - began).toBeGreaterThan(1_700);
+    expect([open.destroyed, open.readableEnded]).toEqual([false, false]);
+    await close();
+  });
+
+  it('gives way when all places are taken, oldest end first, and the others get their answers', async () => {
+    const { port, close, asked } = await served(of === 'a bind' ? { maxChannels: 3 } : { maxEdgeConnections: 3 });
+    const waiting: Socket[] = [];
+    for (let n = 1; n <= 3; n += 1) {
+      waiting.push((await visit(port)).end('nothing'));
+      await eventually(() => expect(asked).toHaveLength(n));
+    }
+    const [first, second, third] = waiting.map(endOf);
+    for (const displaced of [first, second]) {
+      const newcomer = await visit(port);
+      expect(String((await once(newcomer, 'data'))[0])).toBe('>');
+      expect(await displaced).toContain('ECONNRESET');
+    }
+    asked[2]?.end('late');
+    expect(await third).toBe('a clean end');
+    await close();
   });
 });
 

@@ -129,6 +129,14 @@ export const GATEWAY = {
     fallback: 3_600_000,
     parse: integer(100, MAX_MS),
   },
+  halfClosedMs: {
+    name: 'GATEWAY_HALF_CLOSED_MS',
+    about:
+      'Time after which the gateway closes a connection through a tunnel without a byte whose visitor has ended its side. See [What holds](#what-holds).',
+    example: '120000',
+    fallback: 120_000,
+    parse: integer(100, MAX_MS),
+  },
   outageGraceMs: OUTAGE_GRACE,
   maxConnections: {
     name: 'GATEWAY_MAX_CONNECTIONS',

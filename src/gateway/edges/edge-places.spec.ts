@@ -6,23 +6,31 @@ function room(max: number) {
   const places = new EdgePlaces(max);
   const held = new Map<string, number>();
   const change = (name: string, by: number): void => void held.set(name, (held.get(name) ?? 0) + by);
-  const take = (account: string, source: string): (() => void) | undefined => {
+  const dropped: string[] = [];
+  const enter = (account: string, source: string, client = '') => {
     const names = [account, `${account} ${source}`];
     const drop = (): void => {
+      dropped.push(client);
       for (const name of names) change(name, -1);
     };
-    const leave = places.take(account, source, { drop });
-    if (leave === undefined) return undefined;
-    for (const name of names) change(name, 1);
-    return () => {
-      leave();
-      for (const name of names) change(name, -1);
-    };
+    const place = places.take(account, source, { drop });
+    if (place !== undefined) for (const name of names) change(name, 1);
+    return place;
+  };
+  const take = (account: string, source: string): (() => void) | undefined => {
+    const place = enter(account, source);
+    return (
+      place &&
+      (() => {
+        place.leave();
+        for (const name of [account, `${account} ${source}`]) change(name, -1);
+      })
+    );
   };
   const fill = (account: string, source: string, count: number): void => {
     for (let n = 0; n < count; n += 1) take(account, source);
   };
-  return { take, fill, of: (name: string) => held.get(name) ?? 0 };
+  return { enter, take, fill, dropped, of: (name: string) => held.get(name) ?? 0 };
 }
 
 describe('the places of edge connections', () => {
@@ -53,6 +61,38 @@ describe('the places of edge connections', () => {
     fill('a', 'many', 8);
     fill('b', 's', 3);
     expect([of('a few'), of('a many'), of('b')]).toEqual([2, 5, 3]);
+  });
+
+  it('of an account that is full, the client whose end is the oldest loses its place to a newcomer of any source', () => {
+    const { enter, dropped } = room(4);
+    const [, second, third] = ['one', 'two', 'three', 'four'].map((client) => enter('a', 's', client));
+    third?.visitorEnded();
+    second?.visitorEnded();
+    expect(dropped).toEqual([]);
+    for (const source of ['s', 't']) expect(enter('a', source)).toBeDefined();
+    expect(dropped).toEqual(['three', 'two']);
+    expect(enter('a', 's')).toBeUndefined();
+  });
+
+  it('of an account that has to give way, clients that have ended lose theirs first; those of another account do not', () => {
+    const { enter, fill, dropped } = room(6);
+    enter('b', 's', 'of another account')?.visitorEnded();
+    fill('a', 'many', 4);
+    enter('a', 'few', 'ended')?.visitorEnded();
+    expect(enter('b', 's')).toBeDefined();
+    expect(dropped).toEqual(['ended']);
+    expect(enter('a', 'few')).toBeDefined();
+    expect(dropped).toEqual(['ended', '']);
+  });
+
+  it('a client that has ended and is gone takes nobody with it', () => {
+    const { enter, dropped } = room(1);
+    const place = enter('a', 's');
+    place?.visitorEnded();
+    place?.leave();
+    expect(enter('a', 's')).toBeDefined();
+    expect(enter('a', 's')).toBeUndefined();
+    expect(dropped).toEqual([]);
   });
 
   it('a place that is given back can be taken', () => {

@@ -141,17 +141,17 @@ export class EdgePort {
   /** False if there is no place for the connection. */
   private enter(connection: EdgeConnection): boolean {
     const { metrics } = this.context;
-    const leave = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
+    const place = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
       drop: () => {
         metrics.displacedEdgeConnections.inc();
         connection.end('displaced');
       },
     });
-    if (leave === undefined) return false;
+    if (place === undefined) return false;
     this.connections.add(connection);
     metrics.openEdgeConnections.inc();
-    connection.socket.once('close', () => {
-      leave();
+    connection.socket.once('end', place.visitorEnded).once('close', () => {
+      place.leave();
       this.connections.delete(connection);
       metrics.openEdgeConnections.dec();
       metrics.edgeBytes.inc({ direction: 'in' }, connection.socket.bytesRead);

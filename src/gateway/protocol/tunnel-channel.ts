@@ -11,21 +11,27 @@ export interface Meter {
   count(direction: 'in' | 'out', bytes: number): number;
 }
 
+/** After this time without a byte a connection is cut. */
+interface MaxSilence {
+  readonly idleMs: number;
+  /** Once the visitor has ended its side. */
+  readonly halfClosedMs: number;
+}
+
 const HIGH_WATER_MARK = 64 * 1024;
 /** Once the client has closed the channel, the visitor must take some of the remaining bytes within this time. */
 const MAX_UNREAD_MS = 10_000;
 
 /**
- * A connection through a tunnel, as a stream of Node. Each side can end alone. It closes once both sides have ended and
- * all bytes are sent; after any other end `wasCut` is true.
+ * A connection through a tunnel, as a stream of Node. Each side can end alone, and `visitorEnd` tells of the visitor's
+ * end. It closes once both sides have ended and all bytes are sent; after any other end `wasCut` is true.
  */
 export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   private readonly arrived = new ByteQueue();
   private idle: NodeJS.Timeout;
   private isWanted = false;
+  /** Set during a pause, which the credential's byte rate demands. */
   private throttle: NodeJS.Timeout | undefined;
-  /** The length of the current pause, which the credential's byte rate demands. */
-  private pauseMs = 0;
   private unsent: Buffer | undefined;
   private sent: (() => void) | undefined;
   private unsentLength = 0;
@@ -43,10 +49,10 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     private readonly link: ChannelLink,
     private readonly transport: Transport,
     private readonly meter: Meter,
-    idleMs: number,
+    private readonly maxSilence: MaxSilence,
   ) {
     super({ allowHalfOpen: true, highWaterMark: HIGH_WATER_MARK });
-    this.idle = this.cutAfter(idleMs);
+    this.idle = this.cutAfter(maxSilence.idleMs);
     this.once('end', () => this.ifClosed());
     // `carry` listens to `close` of the channel. Without this listener an error would end the process.
     this.on('error', () => undefined);
@@ -60,6 +66,14 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   /** Ends the channel at once, so that the programs at both ends see an error. */
   cut(reason: string): void {
     this.destroy(new Error(reason));
+  }
+
+  /** The visitor sends nothing more. It may still wait for an answer. */
+  visitorEnds(): void {
+    if (this.destroyed || this.isClosedByClient) return;
+    const { idleMs, halfClosedMs } = this.maxSilence;
+    this.cutUnlessHeard(Math.min(idleMs, halfClosedMs));
+    this.emit('visitorEnd');
   }
 
   receive(data: Buffer): void {
@@ -106,7 +120,8 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
 
   override _read(): void {
     this.isWanted = true;
-    if (this.isClosedByClient) this.idle.refresh();
+    // The visitor has taken bytes.
+    this.idle.refresh();
     this.deliver();
   }
 
@@ -143,7 +158,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     this.isClosedByClient = this.heardEof = true;
     this.link.close();
     if (this.destroyed) return;
-    this.cutUnlessTaken();
+    this.cutUnlessHeard(MAX_UNREAD_MS);
     this.deliver();
     if (this.readableEnded) this.ifClosed();
   }
@@ -155,14 +170,15 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     return hasUnsent;
   }
 
+  /** A pause of the gateway itself is no silence. */
   private cutAfter(ms: number): NodeJS.Timeout {
-    return setTimeout(() => this.cut(`no byte for ${ms} ms`), ms).unref();
+    const isPaused = () => this.throttle !== undefined || this.pausedLength > 0;
+    return setTimeout(() => (isPaused() ? this.idle.refresh() : this.cut(`no byte for ${ms} ms`)), ms).unref();
   }
 
-  /** Adds the pause to the time, since the visitor gets nothing during a pause. */
-  private cutUnlessTaken(): void {
+  private cutUnlessHeard(ms: number): void {
     clearTimeout(this.idle);
-    this.idle = this.cutAfter(this.pauseMs + MAX_UNREAD_MS);
+    this.idle = this.cutAfter(ms);
   }
 
   private endReading(): void {
@@ -188,11 +204,9 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   }
 
   private pauseFor(ms: number): void {
-    this.pauseMs = ms;
-    if (this.isClosedByClient) this.cutUnlessTaken();
     this.throttle = setTimeout(() => {
       this.throttle = undefined;
-      this.pauseMs = 0;
+      this.idle.refresh();
       this.transport.attempt(() => this.deliver());
     }, ms);
   }
@@ -200,6 +214,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
   private sendUnsent(): void {
     if (this.unsent === undefined || this.destroyed || this.isClosedByClient) return;
     const count = this.link.send(this.unsent);
+    if (count > 0) this.idle.refresh();
     const pauseMs = count > 0 ? this.meter.count('in', count) : 0;
     if (count < this.unsent.length) {
       this.unsent = this.unsent.subarray(count);

@@ -25,10 +25,11 @@ export class ClientChannels {
 
   /** `bound`: the bind as the client asked for it. Rejects if the client refuses, is gone, or has too many channels. */
   async open(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
-    if (!this.connection.transport.isOpen) throw new NotCarried('the client is gone');
-    const refusal = this.usage.take('channels');
+    const refusal = await this.usage.takeChannel();
     if (refusal !== undefined) throw this.tooMany(refusal);
-    return this.ask(bound, source, record);
+    if (this.connection.transport.isOpen) return this.ask(bound, source, record);
+    this.usage.release('channels');
+    throw new NotCarried('the client is gone');
   }
 
   count(direction: 'in' | 'out', bytes: number): number {
@@ -54,6 +55,10 @@ export class ClientChannels {
     };
     return new Promise((resolve, reject) => {
       let isLate = false;
+      let gone = (): void => undefined;
+      const isGone = new Promise<void>((done) => {
+        gone = done;
+      });
       const timer = setTimeout(() => {
         isLate = true;
         reject(new NotCarried('the client opened no channel'));
@@ -63,11 +68,24 @@ export class ClientChannels {
         if (answer instanceof Error) reject(answer);
         if (answer instanceof Error || isLate) return undefined;
         const { transport } = this.connection;
-        const channel = new TunnelChannel(answer, transport, record.metered(this), this.context.settings.idleMs);
+        const channel = new TunnelChannel(answer, transport, record.metered(this), this.context.settings);
+        channel.once('visitorEnd', () => this.mayGiveWay(channel, isGone));
         resolve(channel);
         return channel;
       };
-      this.connection.channels.ask(addresses, answered, () => this.usage.release('channels'));
+      this.connection.channels.ask(addresses, answered, () => {
+        this.usage.release('channels');
+        gone();
+      });
     });
+  }
+
+  /** Its visitor has ended, so that another one may get its place, once the client has closed the channel too. */
+  private mayGiveWay(channel: TunnelChannel, isGone: Promise<void>): void {
+    const forget = this.usage.visitorEnded(() => {
+      channel.cut('another visitor needs its place');
+      return isGone;
+    });
+    channel.once('close', forget);
   }
 }

@@ -21,6 +21,7 @@ export function carry(socket: Socket, tunnel: TunnelChannel): void {
     if (!socket.readableEnded || !socket.writableFinished) tunnel.cut('the visitor is gone');
   });
   tunnel.once('close', () => (tunnel.wasCut ? reset(socket) : endSoon(socket)));
+  socket.once('end', () => tunnel.visitorEnds());
   socket.pipe(tunnel);
   tunnel.pipe(socket, { end: false });
   tunnel.once('end', () => {
