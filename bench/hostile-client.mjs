@@ -124,6 +124,15 @@ const ATTACKS = {
     many(500, (n) => dial(n, (socket) => socket.write('SSH-2.0-idle\r\n'))),
   'connections that come and go': () =>
     many(20, (n) => dial(n, (socket) => socket.on('connect', () => socket.destroy()))),
+  '6,000 connections a second of one stranger': () => {
+    let [made, began] = [0, performance.now()];
+    setInterval(() => {
+      for (const due = (performance.now() - began) * 6; made < due; made += 1) {
+        const socket = connect({ host: HOST, port, localAddress: '127.0.3.1' }).on('error', () => undefined);
+        socket.resume();
+      }
+    }, 1);
+  },
   'handshakes without a login': () =>
     many(20, function again(n) {
       const client = raw(`127.0.2.${1 + n}`, (self, name) => name === 'HANDSHAKE' && self.socket.destroy());

@@ -12,6 +12,7 @@ import { Turns } from '../protocol/turns.js';
 import { isBalancer, takeHeader } from '../proxy-protocol/balancers.js';
 import { Rate } from '../rates.js';
 import { ALGORITHMS } from './algorithms.js';
+import { askBeforeSocket, type Peer } from './ask-before-socket.js';
 import { ClientConnection } from './client-connection.js';
 import { loadHostKeys } from './host-key.js';
 import { Login } from './login.js';
@@ -31,6 +32,7 @@ export class SshServer implements GatewayPart {
   private readonly connections: Rate;
   private readonly turns = new Turns();
   private isStopped = false;
+  private asksBeforeSocket = false;
 
   constructor(private readonly context: GatewayContext) {
     const { settings } = context;
@@ -48,6 +50,7 @@ export class SshServer implements GatewayPart {
     } catch (error) {
       throw new OperatorError(`GATEWAY_LISTEN cannot be used: ${messageOf(error)}`);
     }
+    this.asksBeforeSocket = askBeforeSocket(this.server, (peer) => this.mayCome(peer));
     // Accepting can fail for a moment, for example without a free file descriptor.
     this.server.on('error', (error) => this.context.failures.count('GATEWAY_LISTEN', error));
   }
@@ -64,12 +67,29 @@ export class SshServer implements GatewayPart {
     return { host: address.address, port: address.port };
   }
 
+  /** Asked before anything of the connection is made. The header of a balancer names the client only later. */
+  private mayCome(peer: Peer): boolean {
+    const { remoteAddress = '' } = peer;
+    return this.isBalancer(remoteAddress) || this.isWithinRate(peer, remoteAddress);
+  }
+
+  private isBalancer(address: string): boolean {
+    return isBalancer(this.context.settings.proxyProtocolFrom, address);
+  }
+
+  private isWithinRate(peer: Peer, source: string): boolean {
+    const isWithin = this.connections.takeAtOnce(sourceOf(source));
+    if (!isWithin) new ConnectionRecord(this.context, peer, source).refused('rate');
+    return isWithin;
+  }
+
   private take(socket: Socket): void {
+    if (!this.asksBeforeSocket && !this.mayCome(socket)) return void socket.destroy();
     const { remoteAddress = '' } = socket;
     socket.on('error', () => undefined);
     this.sockets.add(socket);
     socket.once('close', () => this.sockets.delete(socket));
-    if (isBalancer(this.context.settings.proxyProtocolFrom, remoteAddress)) this.askBalancer(socket, remoteAddress);
+    if (this.isBalancer(remoteAddress)) this.askBalancer(socket, remoteAddress);
     else this.admit(socket, remoteAddress);
   }
 
@@ -80,7 +100,9 @@ export class SshServer implements GatewayPart {
     takeHeader(socket, {
       found: (client) => {
         leave();
-        this.admit(socket, client ?? balancer);
+        const source = client ?? balancer;
+        if (this.isWithinRate(socket, source)) this.admit(socket, source);
+        else socket.destroy();
       },
       failed: (error) => {
         socket.destroy();
@@ -103,11 +125,6 @@ export class SshServer implements GatewayPart {
 
   private admit(socket: Socket, source: string): void {
     const record = new ConnectionRecord(this.context, socket, source);
-    if (!this.connections.takeAtOnce(sourceOf(source))) {
-      record.refused('rate');
-      socket.destroy();
-      return;
-    }
     const leave = this.takePlace(socket, source, record);
     if (leave === undefined) return;
     const grace = setTimeout(() => socket.destroy(), this.context.settings.loginGraceMs).unref();
