@@ -19,7 +19,7 @@ export interface Proof {
   readonly comparedMs: number;
 }
 
-export interface ProofWatcher extends Pick<VerifyWatcher, 'account' | 'keysOf' | 'events' | 'fault'> {
+export interface ProofWatcher extends Pick<VerifyWatcher, 'account' | 'keysOf' | 'events' | 'fault' | 'unchecked'> {
   /** A step begins: the check of an account's log, or the comparison of the tables. `events` may be an estimate. */
   readonly begin: (what: string, events: number) => void;
   readonly difference: (difference: Difference) => void;
