@@ -73,8 +73,10 @@ export class CheckpointKeys {
 }
 
 /** The keys that the service itself uses. */
-export const ownKeys = async ({ checkpointKeys, databaseUrl, dataDir }: Config): Promise<KeyHistory | undefined> =>
-  checkpointKeys ?? (databaseUrl === undefined ? await findEmbeddedKeys(dataDir) : undefined);
+export async function ownKeys({ checkpointKeys, databaseUrl, dataDir }: Config): Promise<KeyHistory | undefined> {
+  if (checkpointKeys === 'off') return undefined;
+  return checkpointKeys ?? (databaseUrl === undefined ? await findEmbeddedKeys(dataDir) : undefined);
+}
 
 /** The given keys, each as a verifier key or as a file that holds one, and then the keys of the service. */
 export async function checkpointKeys(given: readonly string[]): Promise<CheckpointKeys> {
