@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { EdgesByHostport } from '../src/api/tcp-edges/tcp-edges.read-model.js';
 import { ApiClient } from './support/api-client.js';
 import { withoutClaims } from './support/claims.js';
+import { eventually } from './support/eventually.js';
 import { provenOf } from './support/found.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
@@ -154,6 +156,23 @@ describe('when two accounts race on two instances', () => {
   });
 });
 
+it('one claim of a value is exclusive, also if another account claims it while the exclusive claim goes', async () => {
+  const leaving = new pg.Client(service.databaseUrl);
+  await leaving.connect();
+  await leaving.query(`insert into claims values ('key:shared', 'ac_leaves', 1, true)`);
+  await leaving.query(`begin; delete from claims where account_id = 'ac_leaves'`);
+  const coming = service.pool.query(`insert into claims values ('key:shared', 'ac_stays', 1, false)`);
+  const waits = `select from pg_stat_activity where query like 'insert into claims%' and wait_event_type = 'Lock'`;
+  await eventually(async () => expect((await service.pool.query(waits)).rowCount).toBe(1));
+  await leaving.query('commit');
+  await leaving.end();
+  await coming;
+  const gone = await service.pool.query(
+    `delete from claims where value = 'key:shared' returning account_id, exclusive`,
+  );
+  expect(gone.rows).toEqual([{ account_id: 'ac_stays', exclusive: true }]);
+});
+
 describe('projections', () => {
   it('prove names each claim that is not that of the rows, and repair mends it', async () => {
     const [lost, miscounted] = [fresh(), fresh()];
@@ -175,5 +194,41 @@ describe('projections', () => {
     await repaired(service.app.database);
     expect((await provenOf(service.app.database, {})).proof.differences).toBe(0);
     expect(await theirs.client.post('/edges/tcp', { hostports: [lost] })).toMatchObject(TAKEN);
+  });
+
+  it('prove compares claims with the log where rows differ too, and `exclusive`; repair mends both', async () => {
+    const [right, lost, alone, common] = [fresh(), fresh(), fresh(), fresh()];
+    const path = await edge([right, lost, alone, common]);
+    await withoutClaims(service.pool, [common], () => edge([common], theirs));
+    const key = await ours.client.post('/ssh_credentials', { public_key: newPublicKey() });
+    const value = (hostport: string): string => `hostport:${hostport}`;
+    const edit = (text: string, ...values: unknown[]) => service.pool.query(text, values);
+    await edit('delete from tcp_edge_hostports where hostport = any ($1)', [right, lost]);
+    await edit(`update ssh_credentials set fingerprint = 'SHA256:x' where id = $1`, key.body.id);
+    await edit('delete from claims where value = $1', value(lost));
+    await edit('update claims set exclusive = false where value = any ($1)', [value(alone), value(common)]);
+    const { differences } = await provenOf(service.app.database, {});
+    const id = path.slice('/edges/tcp/'.length);
+    const [first] = [ours.accountId, theirs.accountId].sort();
+    const found = differences.map(({ table, account, key, field, live, log }) => [
+      table,
+      account,
+      key,
+      field,
+      live,
+      log,
+    ]);
+    expect(found.sort()).toEqual(
+      [
+        ['ssh_credentials', ours.accountId, key.body.id, 'fingerprint', '"SHA256:x"', expect.any(String)],
+        ['tcp_edge_hostports', ours.accountId, `${id} ${right}`, '(row)', 'not there', 'there'],
+        ['tcp_edge_hostports', ours.accountId, `${id} ${lost}`, '(row)', 'not there', 'there'],
+        ['claims', ours.accountId, value(lost), 'holders', 'NULL', '1'],
+        ['claims', ours.accountId, value(alone), 'exclusive', 'false', 'true'],
+        ['claims', first, value(common), 'exclusive', 'false', 'true'],
+      ].sort(),
+    );
+    await repaired(service.app.database);
+    expect((await provenOf(service.app.database, {})).proof.differences).toBe(0);
   });
 });

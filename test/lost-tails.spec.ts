@@ -178,6 +178,24 @@ describe('a log that is shorter than one that was signed', () => {
     });
   });
 
+  it.each([
+    ['lowered', 'update log_heads set size = size - 1'],
+    ['removed', 'delete from log_heads'],
+  ])('since its head was %s raises the same alarm at an instance that has seen nothing', async (_, edit) => {
+    let size = 0;
+    await withSealer(async (instance) => {
+      size = await grow(instance, 1);
+    });
+    await whileTampered(plain.databaseUrl, edit, () =>
+      withSealer(async (restarted) => {
+        expect(await alarm(restarted)).toEqual(ALARM);
+        expect(restarted.logged()).toMatch(
+          new RegExp(`${size} events of the log of ${account} was signed, but it has \\d+ events: its tail is lost`),
+        );
+      }),
+    );
+  });
+
   it('raises the alarm at an instance that has seen nothing, once a witness shows what it kept', async () => {
     let size = 0;
     const known: string[] = [];

@@ -39,7 +39,7 @@ const SCHEMA = {
   TcpEdges1795996800004: 'a10cd121a71e9b51',
   IpPolicies1795996800005: '8a3c1f03d0993af6',
   TunnelGroups1795996800006: '3ff5848d18d91d27',
-  Claims1795996800007: '24cfb54e7db3b837',
+  Claims1795996800007: '77d56f0ab282ffff',
   BindDecisions1795996800008: 'c49d9fc7c6fcf7c7',
   Transparency1795996800009: '3e5e1b13b4b89efd',
   TunnelSessions1795996800010: '76873986548d7f5f',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { PendingRemovals } from '../src/api/access/accounts/pending-removals.js';
 import { API_KEYS } from '../src/api/access/api-keys/api-keys.resource.js';
@@ -12,7 +13,7 @@ import { eventually } from './support/eventually.js';
 import { newPublicKey } from './support/keys.js';
 import { addManyCredentials } from './support/many-credentials.js';
 import { addBot } from './support/principals.js';
-import { cloneDatabase, GATEWAY, startService } from './support/service.js';
+import { cloneDatabase, GATEWAY, type Service, startService } from './support/service.js';
 
 /** Without an instance, whose sweeper would take the row. */
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
@@ -21,6 +22,10 @@ beforeAll(async () => {
   database = await cloneDatabase();
   // The drop of the database may end a connection that is about to close.
   pool = new pg.Pool({ connectionString: database.url }).on('error', () => undefined);
+  await pool.query(
+    `insert into events select $1, 0, $2, 1, gen_random_uuid(), 'bot_user_deleted.v1', '{}', '{"actor":"system"}', now(), now(), ''`,
+    [OWNER.accountId, OWNER.id],
+  );
 });
 afterAll(async () => {
   await pool.end();
@@ -118,5 +123,30 @@ it('a deletion is answered before everything is removed; the rest is refused at 
   await eventually(async () => expect(await count('pending_removals')).toBe(0), 20_000);
   expect(await count('ssh_credentials')).toBe(0);
   expect(await count(`events where type = 'ssh_credential_deleted.v1'`)).toBe(501);
+  await service.stop();
+});
+
+it.each<[owner: string, idOf: (service: Service) => Promise<string>]>([
+  ['a living bot', async (service) => (await addBot(service)).id],
+  ['an owner whom the service does not know', async () => 'usr_000000000000000000000000000'],
+])('a row of %s removes nothing, and is an alarm once', async (_, idOf) => {
+  const service = await startService();
+  const id = await idOf(service);
+  const accountId = (await service.pool.query('select account_id from accounts')).rows[0].account_id;
+  await addManyCredentials(service.pool, { accountId, id }, 2);
+  const logged = jest.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
+  await service.pool.query('insert into pending_removals values ($1, $2, now())', [accountId, id]);
+  const due = async () => (await service.pool.query('select from pending_removals where due_at <= now()')).rowCount;
+  for (let turn = 0; turn < 2; turn += 1) {
+    await service.pool.query('update pending_removals set due_at = now()');
+    await eventually(async () => expect(await due()).toBe(0));
+  }
+  expect(logged.mock.calls.map(([line]) => line)).toEqual([
+    expect.stringMatching(
+      `^ALARM: pending_removals has a row of ${id} of ${accountId}, which is not deleted by the log`,
+    ),
+  ]);
+  logged.mockRestore();
+  expect(await service.pool.query('select from ssh_credentials')).toMatchObject({ rowCount: 2 });
   await service.stop();
 });

@@ -383,7 +383,7 @@ describe('projections prove', () => {
     expect((await proven()).faults).toEqual(
       expect.arrayContaining([
         `position ${rows[0].position}: occurred_at is not a time as export writes it`,
-        `${location}: its occurred_at is beyond the range of times in JavaScript; from there on no rows were compared`,
+        `${location}: its occurred_at is beyond the range of times in JavaScript; from there on no rows were compared, and no claims`,
       ]),
     );
     await expect(repairAll()).rejects.toThrow(location);

@@ -201,9 +201,25 @@ describe('the account that has reserved a hostport', () => {
     expect(await doctor()).not.toContain(hostport);
     await ours.client.delete(`/reserved_addrs/${reservation}`);
     expect(await doctor()).toMatch(`warning  claims      2 accounts have edges that list ${hostport} (`);
-    for (const id of edges) await ours.client.delete(`/edges/tcp/${id}`);
     await theirs.client.delete(`/edges/tcp/${older}`);
+    expect(await claims()).toEqual([{ account_id: ours.accountId, holders: 2, exclusive: true }]);
+    for (const id of edges) await ours.client.delete(`/edges/tcp/${id}`);
     expect(await claims()).toEqual([]);
+  });
+
+  it('has the exclusive claim once the other account leaves, also when it comes at that moment', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const hostport = `${fresh()}:443`;
+      const older = await edgeAt([hostport], theirs);
+      await reserveAddr(hostport);
+      const coming = ours.client.post('/edges/tcp', { hostports: [hostport] });
+      const leaving = theirs.client.delete(`/edges/tcp/${older}`);
+      expect([(await coming).status, (await leaving).status]).toEqual([201, 204]);
+      const { rows } = await service.pool.query('select account_id, exclusive from claims where value = $1', [
+        `hostport:${hostport}`,
+      ]);
+      expect(rows).toEqual([{ account_id: ours.accountId, exclusive: true }]);
+    }
   });
 
   it('wins each race for it: another account may list it at the same moment, and takes it from nobody', async () => {

@@ -65,11 +65,13 @@ async function checkpointKeysOf(
   { embedded }: Database,
   log: ServiceLog,
 ): Promise<KeyHistory | undefined> {
-  if (config.checkpointKeys !== undefined) return config.checkpointKeys;
-  if (embedded === undefined) {
-    log.log('CHECKPOINT_KEY is not set, so the logs get no signed checkpoints', 'Checkpoints');
+  const { checkpointKeys } = config;
+  if (checkpointKeys === 'off' || (checkpointKeys === undefined && embedded === undefined)) {
+    const state = checkpointKeys ?? 'not set';
+    log.log(`CHECKPOINT_KEY is ${state}, so the logs get no signed checkpoints`, 'Checkpoints');
     return undefined;
   }
+  if (checkpointKeys !== undefined) return checkpointKeys;
   const { keys, path, isNew } = await openEmbeddedKeys(config.dataDir);
   if (isNew) log.log(`made ${path}, the key that signs the logs; keep a copy of it elsewhere`, 'Checkpoints');
   return keys;

@@ -6,9 +6,10 @@ import { DatabaseError } from 'pg';
  */
 const SERVER_UNAVAILABLE = /^(08|57P0[125]|25P0[34])/;
 /**
- * SQLSTATE codes of such a server that did not execute the statement: not yet ready, too many connections, read-only.
+ * SQLSTATE codes of such a server that did not execute the statement: not yet ready, too many connections, read-only,
+ * no role or password that it takes, no such database.
  */
-const SERVER_REFUSED = new Set(['57P03', '53300', '25006']);
+const SERVER_REFUSED = /^(57P03|53300|25006|28|3D000)/;
 
 /** No connection, or a connection that was lost before the server answered. */
 export class DatabaseUnreachable extends Error {
@@ -90,12 +91,12 @@ export class PostgresFailure {
   /** There is no usable connection, or there is one no longer. */
   get isConnectionLoss(): boolean {
     if (this.sqlState === undefined) return this.cause instanceof DatabaseUnreachable;
-    return SERVER_UNAVAILABLE.test(this.sqlState) || SERVER_REFUSED.has(this.sqlState);
+    return SERVER_UNAVAILABLE.test(this.sqlState) || SERVER_REFUSED.test(this.sqlState);
   }
 
   /** It is unknown whether the statement was committed. */
   get mayBeCommitted(): boolean {
     if (this.cause instanceof DatabaseUnreachable) return this.cause.wasSent;
-    return this.isConnectionLoss && !SERVER_REFUSED.has(this.sqlState ?? '');
+    return this.isConnectionLoss && !SERVER_REFUSED.test(this.sqlState ?? '');
   }
 }

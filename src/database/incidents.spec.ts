@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import type { Pool } from 'pg';
+import { DatabaseError, type Pool } from 'pg';
 import { DatabaseUnreachable } from './failure.js';
 import { Incidents } from './incidents.js';
 
@@ -8,13 +8,18 @@ const log = {
   error: (line: string) => void said.push(`error ${line}`),
   log: (line: string) => void said.push(`info ${line}`),
 };
+let connecting: () => Promise<unknown>;
 let answer: () => Promise<unknown>;
-const pool = { ended: false, query: () => answer() } as unknown as Pool;
+const client = { query: () => answer(), release: () => undefined };
+const pool = { ended: false, connect: () => connecting() } as unknown as Pool;
+const refusedWith = (severity: string, code: string): DatabaseError =>
+  Object.assign(new DatabaseError('said by PostgreSQL', 0, 'error'), { severity, code });
 
 beforeEach(() => {
   jest.useFakeTimers();
   said.length = 0;
-  answer = () => Promise.resolve();
+  connecting = () => Promise.resolve(client);
+  answer = () => Promise.resolve({});
 });
 afterEach(() => {
   jest.useRealTimers();
@@ -40,16 +45,31 @@ it('lasts as long as the probes fail, and begins again with the next failure', a
   incidents.failed(away());
   await jest.advanceTimersByTimeAsync(60_000);
   expect(said).toHaveLength(1);
-  answer = () => Promise.resolve();
+  answer = () => Promise.resolve({});
   await jest.advanceTimersByTimeAsync(2_000);
   expect(said).toHaveLength(2);
   incidents.failed(Object.assign(new Error('wrapped'), { cause: away() }));
   expect(said).toHaveLength(3);
 });
 
+it.each<[string, Error]>([
+  ['that nobody listens', Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })],
+  ['that it ended', new Error('Connection terminated unexpectedly')],
+  ['that the time is over', new Error('timeout exceeded when trying to connect')],
+  ['that the server refuses the role', refusedWith('FATAL', '28000')],
+  ['that the role may not connect', refusedWith('FATAL', '42501')],
+])('is not over by a connection that says %s', async (_, error) => {
+  const incidents = new Incidents(pool, log);
+  connecting = () => Promise.reject(error);
+  incidents.failed(away());
+  incidents.failed(refusedWith('ERROR', '53100'));
+  await jest.advanceTimersByTimeAsync(60_000);
+  expect([said.length, incidents.cannotWrite]).toEqual([2, 'cannot write: the disk of the database is full']);
+});
+
 it('is over once no request fails, if the probe lacks a right', async () => {
   const incidents = new Incidents(pool, log);
-  answer = () => Promise.reject(new Error('permission denied to create temporary tables'));
+  answer = () => Promise.reject(refusedWith('ERROR', '42501'));
   incidents.failed(away());
   await jest.advanceTimersByTimeAsync(10_000);
   expect(said).toHaveLength(2);

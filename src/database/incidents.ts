@@ -1,6 +1,7 @@
-import type { Pool } from 'pg';
+import { DatabaseError, type Pool } from 'pg';
 import { messageOf } from '../kernel/error-message.js';
 import { POOLER_ADVICE, PostgresFailure } from './failure.js';
+import { type NamedStatement, queryNamed, WRITE_LIMITS } from './query.js';
 
 type Kind = 'database' | 'disk' | 'pooler';
 
@@ -16,13 +17,13 @@ const PROBE_EVERY_MS = 1_000;
  */
 const QUIET_MS = 5_000;
 /** Writes as much as some changes do, and then removes it. */
-const TRY_TO_WRITE = `create temporary table tunnel_access_disk as
-  select repeat(md5(random()::text), 8) as text from generate_series(1, 1000); drop table tunnel_access_disk`;
+const TRY_TO_WRITE = `create temporary table tunnel_access_disk on commit drop as
+  select repeat(md5(random()::text), 8) as text from generate_series(1, 1000)`;
 
 /** Statements that succeed once the incident is over. An incident without a probe lasts until the next start. */
-const PROBES: Readonly<Record<Kind, string | undefined>> = {
-  database: 'select 1',
-  disk: TRY_TO_WRITE,
+const PROBES: Readonly<Record<Kind, NamedStatement | undefined>> = {
+  database: { name: 'try_to_read', text: 'select 1' },
+  disk: { name: 'try_to_write', text: TRY_TO_WRITE },
   pooler: undefined,
 };
 
@@ -65,11 +66,7 @@ export class Incidents {
     if (incident === undefined || statement === undefined) return;
     setTimeout(async () => {
       if (this.pool.ended) return;
-      const isOver = await this.pool.query(statement).then(
-        () => true,
-        // Another failure, such as a missing right, says nothing about the incident.
-        (error) => incidentOf(error) === undefined,
-      );
+      const isOver = await queryNamed(this.pool, statement, [], WRITE_LIMITS).then(() => true, isAnswer);
       if (isOver && performance.now() - incident.lastFailure > QUIET_MS) this.end(kind, incident.since);
       else this.probe(kind);
     }, PROBE_EVERY_MS).unref();
@@ -81,6 +78,13 @@ export class Incidents {
     this.log.log(`${kind === 'disk' ? 'changes are written' : 'the database answers'} again, after ${seconds} s`);
   }
 }
+
+/**
+ * A role that may not make temporary tables gets this answer, and then the failures of changes tell of the disk alone.
+ * An error of another severity refuses the connection, which is no answer to the statement.
+ */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof DatabaseError && error.severity === 'ERROR' && PostgresFailure.of(error).lacksPrivilege;
 
 function incidentOf(error: unknown): Incident | undefined {
   const failure = PostgresFailure.of(error);

@@ -19,6 +19,7 @@ export type KeysOf = (account: string) => readonly VerifierKey[];
 export class CheckpointKeys {
   private readonly ofLogs: readonly VerifierKey[];
   private readonly ofWitnesses: readonly VerifierKey[];
+  private readonly notKnown = new Map<string, { readonly checkpoints: number; readonly logs: number }>();
 
   constructor(
     given: readonly VerifierKey[],
@@ -33,6 +34,20 @@ export class CheckpointKeys {
   /** Says on stderr that no key of the log is known, if that is so. */
   tellIfNone(): void {
     if (!this.knowsLogs) console.error(`the log's own signatures of checkpoints are not checked: ${this.wayOut}`);
+  }
+
+  /** Counts the checkpoints of one log that a key has signed which is not among these. */
+  readonly unchecked = (key: string, count: number): void => {
+    const { checkpoints = 0, logs = 0 } = this.notKnown.get(key) ?? {};
+    this.notKnown.set(key, { checkpoints: checkpoints + count, logs: logs + 1 });
+  };
+
+  /** Says on stderr which signatures were not checked, if there are some. */
+  tellUnchecked(): void {
+    for (const [key, { checkpoints, logs }] of this.notKnown)
+      console.error(
+        `the signatures of ${checkpoints} checkpoints of ${logs} logs are not checked, since the key ${key} is not known: later checkpoints cover their events. Give its public key with --key`,
+      );
   }
 
   private get knowsLogs(): boolean {
@@ -58,8 +73,10 @@ export class CheckpointKeys {
 }
 
 /** The keys that the service itself uses. */
-export const ownKeys = async ({ checkpointKeys, databaseUrl, dataDir }: Config): Promise<KeyHistory | undefined> =>
-  checkpointKeys ?? (databaseUrl === undefined ? await findEmbeddedKeys(dataDir) : undefined);
+export async function ownKeys({ checkpointKeys, databaseUrl, dataDir }: Config): Promise<KeyHistory | undefined> {
+  if (checkpointKeys === 'off') return undefined;
+  return checkpointKeys ?? (databaseUrl === undefined ? await findEmbeddedKeys(dataDir) : undefined);
+}
 
 /** The given keys, each as a verifier key or as a file that holds one, and then the keys of the service. */
 export async function checkpointKeys(given: readonly string[]): Promise<CheckpointKeys> {

@@ -1,12 +1,12 @@
 import { READ_MODELS } from '../api/read-models.js';
 import type { MaintenanceDatabase } from '../database/index.js';
 import { type AnyReadModel, type Difference, type Fault, type Proof, prove } from '../event-log/index.js';
-import type { KeysOf } from './checkpoint-keys.js';
+import type { CheckpointKeys } from './checkpoint-keys.js';
 import { print, tell } from './print.js';
 import type { Progress } from './progress.js';
 
 export interface ProofOptions {
-  readonly keysOf: KeysOf;
+  readonly keys: CheckpointKeys;
   /** Undefined: all accounts. */
   readonly account?: string | undefined;
   /** Compares only the rows of this stream. Undefined: of all streams. */
@@ -19,14 +19,15 @@ export interface ProofOptions {
 export async function printProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
-  { account, id, keysOf, digest = false }: ProofOptions,
+  { account, id, keys, digest = false }: ProofOptions,
   progress: Progress,
 ): Promise<Proof> {
   const models = { all: READ_MODELS, proven, id };
   const lines: string[] = [];
   const proof = await prove(database, models, {
     account,
-    keysOf,
+    keysOf: keys.of,
+    unchecked: keys.unchecked,
     begin: (what, events) => progress.begin(`prove ${what}`, 'events', events, 'estimate'),
     events: (count) => progress.add(count),
     fault: (one) => print(faultLine(one)),
@@ -38,6 +39,7 @@ export async function printProof(
     }),
   });
   progress.done();
+  keys.tellUnchecked();
   for (const line of lines) print(line);
   return proof;
 }

@@ -13,6 +13,7 @@ import { startMain, stopMain } from '../support/process.js';
 const run = promisify(execFile);
 const PASSWORD = 'p@ss/w#rd:%41';
 const DOCKERFILE = textOf('Dockerfile');
+const COMPOSE = textOf('docker-compose.yml');
 
 interface Ended {
   readonly code: number;
@@ -38,8 +39,17 @@ describe('docker-compose.yml', () => {
     expect(stderr.trim().endsWith(advice)).toBe(true);
   });
 
+  it('signs the logs unless it is told not to: without CHECKPOINT_KEY it says what to do', async () => {
+    const { code, stderr } = await compose({ POSTGRES_PASSWORD: PASSWORD });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('put a line CHECKPOINT_KEY=... into the file .env')]);
+  });
+
   it('is valid, and keeps its three containers running', async () => {
-    const { code, stdout } = await compose({ POSTGRES_PASSWORD: PASSWORD, COMPOSE_PROFILES: 'gateway' });
+    const { code, stdout } = await compose({
+      POSTGRES_PASSWORD: PASSWORD,
+      CHECKPOINT_KEY: 'off',
+      COMPOSE_PROFILES: 'gateway',
+    });
     expect(code).toBe(0);
     expect(stdout.match(/restart: unless-stopped/g)).toHaveLength(3);
     expect(stdout.match(/^ {4}image:|^ {4}build:/gm)).toHaveLength(3);
@@ -70,7 +80,7 @@ describe('the service with the settings of its container', () => {
   beforeAll(async () => {
     server = await PostgresServer.primary();
     await requirePassword(server);
-    const { stdout } = await compose({ POSTGRES_PASSWORD: PASSWORD });
+    const { stdout } = await compose({ POSTGRES_PASSWORD: PASSWORD, CHECKPOINT_KEY: await madeKey() });
     const settings = settingsOf(stdout, 'service');
     port = String(await freePort('127.0.0.1'));
     main = startMain({
@@ -89,6 +99,11 @@ describe('the service with the settings of its container', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 
+  it('signs its logs with the key that was made for it', async () => {
+    const { checkpoints } = (await (await fetch(`${url}/readyz`)).json()) as { readonly checkpoints: string };
+    expect(checkpoints).toBe('on');
+  });
+
   it('is healthy by HEALTHCHECK at its PORT, and not at a port where it does not listen', async () => {
     expect(await healthcheck({ PORT: port })).toBe(0);
     expect(await healthcheck({ PORT: String(await freePort('127.0.0.1')) })).toBe(1);
@@ -100,6 +115,12 @@ describe('the service with the settings of its container', () => {
     expect(await healthcheck({ PORT: port })).toBe(0);
   });
 });
+
+/** The key that the command in the first lines of docker-compose.yml makes. */
+async function madeKey(): Promise<string> {
+  const [, command = ''] = /^#\s+(echo "CHECKPOINT_KEY=.*") >> \.env$/m.exec(COMPOSE) ?? [];
+  return (await run('sh', ['-c', command])).stdout.trim().replace('CHECKPOINT_KEY=', '');
+}
 
 /** Runs the command as Docker does: without a shell. */
 async function healthcheck(settings: Record<string, string>): Promise<number> {

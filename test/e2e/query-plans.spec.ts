@@ -27,8 +27,7 @@ const ENTRIES = OTHERS / 2;
 /** They would come in the middle, and read much once: the hourly purge, and the end of the gateway that no longer reports. */
 const IN_THE_BACKGROUND = [RecordRetention, SilentGateways];
 /**
- * Each second the sealer reads of a thousand logs whether they have grown, and a thousand events of one log again. With a
- * plan from an empty table it reads all heads instead.
+ * Each second the sealer reads of a thousand logs whether they have grown, and a thousand events of one log again.
  */
 const SEALED = /^(log_heads|log_checkpoints|events_pk)/;
 const SEALED_EACH_SECOND = 2_000;
@@ -58,8 +57,8 @@ async function load(accountId: string, from: number, credentials: number, others
   const added = credentials + others;
   const own = Math.min(others, OWN_RESERVATIONS);
   for (const statement of [
-    `insert into log_heads select ${id('ac')}, 0, now() from ${rows(others)}`,
-    `insert into log_checkpoints select ${id('other')}, 1, 0, 'note' from ${rows(others)}`,
+    `insert into log_heads select ${id('ac')}, 1, now() from ${rows(others)}`,
+    `insert into log_checkpoints select ${id('ac')}, 1, 0, 'note' from ${rows(others)}`,
     `insert into log_tiles select ${id('other')}, 0, 0, '' from ${rows(others)}`,
     `insert into accounts select ${id('ac')}, ${id('ac')}, 1, now(), 'n', '{}' from ${rows(others)}`,
     `insert into principals select '${accountId}', ${id('bot')}, 1, now(), 'bot', 'n' || n, '', 'member', true, false from ${rows(others)}`,
@@ -219,8 +218,7 @@ const beyond = (counts: Counts, max: number, seconds: number): [name: string, re
   [...counts].filter(([name, n]) => {
     const sealed = SEALED.test(name) ? SEALED_EACH_SECOND * seconds : 0;
     const leaves = name === LEAVES ? CREDENTIALS + OTHERS : 0;
-    const heads = name.startsWith('log_heads') ? 2 * OTHERS : 0;
-    return n > max + sealed + leaves + heads;
+    return n > max + sealed + leaves;
   });
 
 interface Prepared {

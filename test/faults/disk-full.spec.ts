@@ -14,6 +14,8 @@ import { PostgresServer } from '../support/postgres-server.js';
 
 /** A small file system of its own, which only root can mount, as in CI. */
 let postgres: PostgresServer;
+/** Longer than the time without a failure after which an incident may end. */
+const QUIET_MS = 7_000;
 
 beforeAll(async () => {
   if (process.getuid?.() !== 0) throw new Error('this test mounts a small file system: run it as root');
@@ -75,6 +77,13 @@ describe('while the disk of the database is full', () => {
     expect([await status(), await gauge()]).toEqual(['cannot write: the disk of the database is full', 1]);
     const page = await instance.admin.get('/ssh_credentials?limit=1');
     expect(page.status).toBe(200);
+    // Without requests only the probe tells that the disk is still full, and then a server that is paused tells nothing.
+    await sleep(QUIET_MS);
+    await postgres.pause();
+    await sleep(QUIET_MS);
+    await postgres.resume();
+    expect(await gauge()).toBe(1);
+    expect(ofIncident()).toEqual([full]);
     const [{ count }] = await postgres.query('select count(*)::int as count from ssh_credentials', 'service');
     expect(count).toBe(written);
     await postgres.query('drop table ballast', 'service');

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../../src/api/config/config.js';
+import { ApiClient } from '../support/api-client.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { CLI, logLines, runCli, spawnCli, startCli, stopMain } from '../support/process.js';
@@ -143,6 +144,14 @@ describe('NODE_ENV=production', () => {
 });
 
 describe('an embedded database', () => {
+  it('gets no checkpoint key with CHECKPOINT_KEY=off, and the start and /readyz say that its logs are not signed', async () => {
+    const main = start({ BOOTSTRAP_API_KEY: KEY, CHECKPOINT_KEY: 'off' });
+    const { body } = await new ApiClient(await main.url, undefined).get('/readyz');
+    expect(body.checkpoints).toBe('off: CHECKPOINT_KEY names no key');
+    expect(await readdir(dataDir())).not.toContain('checkpoint-key');
+    expect(main.output()).toContain('CHECKPOINT_KEY is off, so the logs get no signed checkpoints');
+  });
+
   it('does not get the settings of a person who works with PostgreSQL', async () => {
     const environment = {
       PGOPTIONS: '-c search_path=other',

@@ -270,7 +270,10 @@ describe('audit verify --checkpoint, and --file with an export', () => {
       const inOrder = await verify(changed, '--key', old, '--checkpoint', path('kept-16'));
       expect([inOrder.code, inOrder.stdout]).toEqual([0, '']);
       expect(inOrder.stderr).not.toContain('not checked');
-      expect(await verify(changed)).toMatchObject({ code: 1, stdout: wrong });
+      expect(await verify(changed)).toMatchObject({
+        code: 1,
+        stdout: `${account}\tthe checkpoint of 16 events: signed by the key ${KEY.name}, which is not known\n`,
+      });
       const history = { CHECKPOINT_KEY: `${keyText(KEY)}\n${changed.CHECKPOINT_KEY}\n` };
       expect(await verify(history, '--checkpoint', path('kept-16'))).toMatchObject({ code: 0, stdout: '' });
       const proven = await runCli({ ...settings(), ...history }, 'projections', 'prove');
@@ -286,6 +289,47 @@ describe('audit verify --checkpoint, and --file with an export', () => {
       ' not checked: set CHECKPOINT_KEY, or give the public key of the log with --key\n',
     );
     expect(await runCli({}, ...atFile, '--key', elsewhere(KEY))).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it('of a key that was taken out are counted and not checked, where one of a known key covers their events', async () => {
+    await whileTampered(service.databaseUrl, 'select', async () => {
+      const [old, changed] = [new KeyHistory(KEY), new KeyHistory(newCheckpointKey('new.example.com'), [KEY])];
+      const sealAs = (keys: KeyHistory, sealed: number, size: number) =>
+        seal(new SealedLogs(service.pool), keys, { accountId: account, size, sealed });
+      await sealAs(old, 0, 8);
+      await sealAs(old, 8, 16);
+      await sealAs(changed, 16, 18);
+      const run = async (...args: string[]) => {
+        const own = { ...settings(), CHECKPOINT_KEY: keyText(changed.signing) };
+        const { code, stdout, stderr } = await runCli(own, ...args);
+        return { code, stdout, unchecked: stderr.split('\n').filter((line) => line.includes('not checked')) };
+      };
+      const unchecked = [
+        `the signatures of 2 checkpoints of 1 logs are not checked, since the key ${KEY.name} is not known: later checkpoints cover their events. Give its public key with --key`,
+      ];
+      await keep('all', (await runCli(settings(), 'audit', 'export', '--all')).stdout);
+      for (const check of [
+        ['audit', 'verify'],
+        ['projections', 'prove'],
+        ['audit', 'verify', '--file', path('all')],
+      ]) {
+        expect(await run(...check)).toEqual({ code: 0, stdout: '', unchecked });
+        expect(await run(...check, '--key', elsewhere(KEY))).toEqual({ code: 0, stdout: '', unchecked: [] });
+        const stranger = await run(...check, '--key', elsewhere(newCheckpointKey(KEY.name)));
+        expect(stranger).toMatchObject({
+          code: 1,
+          stdout: expect.stringContaining('8 events: its signature is wrong\n'),
+        });
+      }
+      expect(await run('audit', 'repair-tiles')).toMatchObject({ code: 0, stdout: '' });
+      // Nothing covers what another key signs afterwards.
+      await sealAs(new KeyHistory(newCheckpointKey('other.example.com'), [changed.signing]), 18, 20);
+      expect(await run('projections', 'prove')).toEqual({
+        code: 1,
+        stdout: `${account}\tthe checkpoint of 20 events: its signature is wrong\n`,
+        unchecked,
+      });
+    });
   });
 
   it('have the verdict of docs/verify-log.mjs, which takes the key of a witness too', async () => {

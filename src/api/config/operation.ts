@@ -9,7 +9,7 @@ import type { SettingsOf } from './setting.js';
 /** What the operator sees of the service, and how it stops. */
 export interface OperationSettings extends MetricsSettings {
   /** The keys that sign the checkpoints of the logs; undefined: the key beside an embedded database, or none. */
-  readonly checkpointKeys: KeyHistory | undefined;
+  readonly checkpointKeys: KeyHistory | 'off' | undefined;
   readonly isProduction: boolean;
   readonly logLevel: LogLevel;
   readonly logRequests: LoggedRequests;
@@ -21,12 +21,12 @@ export const OPERATION = {
   checkpointKeys: {
     name: 'CHECKPOINT_KEY',
     about:
-      'Key that signs the checkpoints of the logs, or its file; `audit key NAME` makes one. Keep it outside of the database. See [evidence.md](evidence.md#the-key).',
+      'Key that signs the checkpoints of the logs, or its file; `audit key NAME` makes one. `off`: the logs are not signed. See [evidence.md](evidence.md#the-key).',
     fallbackText:
       '`checkpoint-key` in `DATA_DIR`, made at the first start; with `DATABASE_URL` none: checkpoints are off',
     example: '/run/secrets/checkpoint-key',
     fallback: undefined,
-    parse: parseCheckpointKeys,
+    parse: (value: string) => (value === 'off' ? value : parseCheckpointKeys(value)),
     isSecret: true,
   },
   // Closed by default: the metrics tell how much the deployment is used, and by which routes.

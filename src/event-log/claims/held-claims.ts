@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { fetchRows, sqlLiteral } from '../../database/index.js';
 import { type AnyReadModel, type ClaimedColumn, claimValue } from '../read-model.js';
 
-/** A claim that differs from the rows, in the form of a difference between a table and the log. */
+/** A claim that differs from the log, in the form of a difference between a table and the log. */
 export interface ClaimDifference {
   readonly table: string;
   readonly account: string;
@@ -11,6 +11,19 @@ export interface ClaimDifference {
   readonly live: string;
   readonly log: string;
 }
+
+/** A claim that the rows of the log make more often than the live rows, or less often. */
+export interface ClaimChange {
+  readonly value: string;
+  readonly account: string;
+  readonly change: number;
+}
+
+/** SQL of the claims of the live rows, corrected by the changes in $1. */
+const corrected = (held: string): string =>
+  `select value, account_id, sum(holders)::int as holders from (${held} union all select value collate "C", account collate "C",
+    change from json_to_recordset($1::json) as c(value text, account text, change int)) h
+  group by value, account_id having sum(holders) > 0`;
 
 /**
  * SQL of the claims that the rows of these models make. Undefined if these models make no claims. `condition` selects
@@ -33,24 +46,40 @@ function storedOf(models: readonly AnyReadModel[], account: string | undefined):
   const tables = models.flatMap((model) => model.tables);
   const kinds = tables.flatMap(({ claimed }) => (claimed === undefined ? [] : sqlLiteral(claimed.kind)));
   const ofAccount = account === undefined ? '' : ` and account_id = ${sqlLiteral(account)}`;
-  return `select * from claims where split_part(value, ':', 1) in (${kinds.join(', ')})${ofAccount}`;
+  return `select c.*, exclusive or exists (${EXCLUSIVE_OR_FIRST}) as is_placed from claims c
+    where split_part(value, ':', 1) in (${kinds.join(', ')})${ofAccount}`;
 }
 
-const DIFFERENCE = `select 'claims' as table, account_id as account, value as key, 'holders' as field,
-  coalesce(stored.holders::text, 'NULL') as live, coalesce(held.holders::text, 'NULL') as log`;
+/** A claim of the value of `c` that is exclusive, or whose account comes first: of the claims of a value one is exclusive. */
+const EXCLUSIVE_OR_FIRST =
+  'select from claims o where o.value = c.value and (o.exclusive or o.account_id < c.account_id)';
 
-/** Yields the claims that differ from the rows. The proof reports them, and a repair corrects them. */
+/** SQL of the claims that differ. For a claim that is missing, or that is one too many, the field is `holders`. */
+const differing = (stored: string, held: string): string =>
+  `select 'claims' as table, account_id as account, value as key, field, coalesce(live, 'NULL') as live,
+    coalesce(log, 'NULL') as log
+  from (${stored}) stored full join (${held}) held using (value, account_id) cross join lateral (values
+    ('holders', stored.holders::text, held.holders::text),
+    ('exclusive', stored.exclusive::text, (stored.exclusive or not stored.is_placed)::text)) f(field, live, log)
+  where live is distinct from log order by account_id, value, field desc`;
+
+/**
+ * Yields the claims that differ from the log. The proof reports them, and a repair corrects them. `changes` are what the
+ * claims of the log have more or less than those of the live rows. None: the rows are right.
+ */
 export async function* claimDifferences(
   client: ClientBase,
   models: readonly AnyReadModel[],
   account?: string,
+  changes: readonly ClaimChange[] = [],
 ): AsyncGenerator<readonly ClaimDifference[]> {
   const held = heldBy(models, () => (account === undefined ? 'true' : `account_id = ${sqlLiteral(account)}`));
   if (held === undefined) return;
+  const [ofLog, values] = changes.length === 0 ? [held, []] : [corrected(held), [JSON.stringify(changes)]];
   yield* fetchRows<{ [K in keyof ClaimDifference]: string }>(
     client,
-    `${DIFFERENCE} from (${storedOf(models, account)}) stored full join (${held}) held using (value, account_id)
-      where stored.holders is distinct from held.holders order by account_id, value`,
+    differing(storedOf(models, account), ofLog),
+    values,
   );
 }
 
@@ -82,6 +111,12 @@ export async function rewriteClaims(
   await client.query(
     `${INSERT} select value, account_id, holders, false from (${held}) held order by value
       on conflict (value, account_id) do update set holders = excluded.holders where c.holders <> excluded.holders`,
+    parameters,
+  );
+  if (values === undefined) return;
+  await client.query(
+    `update claims c set exclusive = true where account_id = $1 and value = any ($2) and not exclusive
+      and not exists (${EXCLUSIVE_OR_FIRST})`,
     parameters,
   );
 }

@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import { fetchRows, IN_INDEX_ORDER } from '../../database/index.js';
+import type { ClaimChange } from '../claims/held-claims.js';
 import { type Chunk, eventsOf, foldedChunks, type Scope } from './folded-chunks.js';
 import { readAhead } from './read-ahead.js';
 import { type FoundDifference, RowComparison } from './row-comparison.js';
@@ -39,6 +40,11 @@ export class Comparison {
 
   get rows(): number {
     return this.tables.reduce((sum, { rows }) => sum + rows, 0);
+  }
+
+  /** What the claims of the log have more or less than those of the live rows, once all of them are compared. */
+  get claims(): readonly ClaimChange[] {
+    return this.tables.flatMap(({ claims }) => claims);
   }
 
   /** Yields the differences part by part, so that memory holds one part only. */

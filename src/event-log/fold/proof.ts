@@ -19,7 +19,8 @@ export interface Proof {
   readonly comparedMs: number;
 }
 
-export interface ProofWatcher extends Pick<VerifyWatcher, 'account' | 'keysOf' | 'events' | 'fault' | 'warn'> {
+export interface ProofWatcher
+  extends Pick<VerifyWatcher, 'account' | 'keysOf' | 'events' | 'fault' | 'warn' | 'unchecked'> {
   /** A step begins: the check of an account's log, or the comparison of the tables. `events` may be an estimate. */
   readonly begin: (what: string, events: number) => void;
   readonly difference: (difference: Difference) => void;
@@ -80,24 +81,22 @@ async function proveRows(
   try {
     for await (const { differences } of comparison.run()) differences.forEach(watcher.difference);
     await connections.release(reader);
-    // Claims can be compared only if all rows are right. Which claims belong to one stream is not known.
-    if (comparison.differences === 0 && scope.id === undefined) {
-      claims = await proveClaims(await connections.openSnapshot(snapshot), scope, watcher);
+    // Which claims belong to one stream is not known.
+    if (scope.id === undefined) {
+      const changes = comparison.claims;
+      const found = claimDifferences(await connections.openSnapshot(snapshot), scope.models, scope.account, changes);
+      for await (const differences of found) {
+        claims += differences.length;
+        differences.forEach(watcher.difference);
+      }
     }
   } catch (error) {
     if (!(error instanceof ReplayError)) throw error;
-    watcher.fault({ account: watcher.account, what: `${error.message}; from there on no rows were compared` });
+    watcher.fault({
+      account: watcher.account,
+      what: `${error.message}; from there on no rows were compared, and no claims`,
+    });
   }
   const { events, rows, differences } = comparison;
   return { events, rows, differences: differences + claims };
-}
-
-/** Compares the claims with the rows, after the rows were proven equal to the log. */
-async function proveClaims(client: Client, { models, account }: Scope, { difference }: ProofWatcher): Promise<number> {
-  let differences = 0;
-  for await (const found of claimDifferences(client, models, account)) {
-    differences += found.length;
-    found.forEach(difference);
-  }
-  return differences;
 }

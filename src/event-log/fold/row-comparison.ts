@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import { fetchRows } from '../../database/index.js';
-import { type AnyReadModel, hiddenFieldsOf, type Table } from '../read-model.js';
+import type { ClaimChange } from '../claims/held-claims.js';
+import { type AnyReadModel, type ClaimedColumn, claimValue, hiddenFieldsOf, type Table } from '../read-model.js';
 import type { Scope } from './folded-chunks.js';
 
 /** A field of a live row that differs from the log. If only one side has the row, the field is `(row)`. */
@@ -39,6 +40,8 @@ export class RowComparison {
   private readonly both: string;
   /** The number of rows that have been compared. */
   rows = 0;
+  /** What the claims of the log have more or less than those of the live rows. */
+  readonly claims: ClaimChange[] = [];
 
   /** `client` is in a transaction, in which PostgreSQL reads the live rows. */
   constructor(
@@ -64,6 +67,10 @@ export class RowComparison {
     const { rows } = await this.client.query<{ rows: number; different: number }>(`${COUNTS} ${both}`, values);
     this.rows += rows[0]?.rows ?? 0;
     if (rows[0]?.different === 0) return;
+    if (this.table.claimed !== undefined) {
+      const changes = await this.client.query<ClaimChange>(claimChanges(this.table.claimed, both), values);
+      for (const change of changes.rows) this.claims.push(change);
+    }
     const fields = `select different.* ${both} cross join lateral (${differentFields(this.table)}) different`;
     for await (const found of fetchRows<{ [K in keyof FoundDifference]: string }>(this.client, fields, values)) {
       yield found.map((one) => this.printed(one));
@@ -106,6 +113,12 @@ export const logRows = ({ name, columns }: Table<object>): string =>
   `select ${columns} from json_populate_recordset(null::${name}, $1::json)`;
 
 const COUNTS = 'select count(*)::int as rows, (count(*) filter (where live is distinct from log))::int as different';
+
+/** SQL that counts for each claim how many more rows the log has, or how many fewer. */
+const claimChanges = ({ kind, column }: ClaimedColumn, both: string): string =>
+  `select '${claimValue(kind, '')}' || value as value, account, sum(n)::int as change ${both} cross join lateral (
+    values (live.account_id, live.${column}, -1), (log.account_id, log.${column}, 1)) c(account, value, n)
+  where account is not null group by account, value having sum(n) <> 0`;
 
 /** Selects the fields in which a live row and the log's row differ. */
 function differentFields({ name, columns, primaryKey }: Table<object>): string {

@@ -6,7 +6,7 @@ import { FaultReport } from '../verify/fault-report.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from '../verify/kept-checks.js';
 import { LogChecks } from '../verify/log-checks.js';
 import type { LoggedEvent } from '../verify/logged-event.js';
-import { orderFaultOf, Signatures } from '../verify/signatures.js';
+import { orderFaultOf, type SignatureReport, Signatures } from '../verify/signatures.js';
 import { StreamOrder } from '../verify/stream-order.js';
 import { atLine, LogFileError, parseLine, type RecordLine } from './log-file.js';
 import { type LogSection, sectionsOf } from './log-sections.js';
@@ -19,6 +19,7 @@ interface FileWatcher {
   readonly keysOf: (account: string) => readonly VerifierKey[];
   readonly events: (count: number) => void;
   readonly fault: (fault: { readonly account: string; readonly what: string }) => void;
+  readonly unchecked?: SignatureReport['unchecked'];
 }
 
 interface VerifiedFile {
@@ -88,7 +89,8 @@ class LogFile {
     this.report = new FaultReport((what) => watcher.fault({ account: this.account, what }));
     this.streams = new StreamOrder(models);
     const keys = watcher.keysOf(this.account);
-    this.signatures = new Signatures(keys);
+    const fault = (what: string): void => this.report.addSentence('kept', what);
+    this.signatures = new Signatures(keys, { fault, unchecked: watcher.unchecked });
     this.hasKeys = keys.length > 0;
   }
 
@@ -103,6 +105,7 @@ class LogFile {
       for await (const records of this.section.records()) {
         for (const record of records) signed.push(...this.checkpointIn(record));
       }
+      this.signatures.end();
       for await (const lines of this.section.events()) {
         for (const line of lines) await this.add(line, signed);
         this.watcher.events(lines.length);
@@ -120,8 +123,7 @@ class LogFile {
     const order = orderFaultOf(stored, this.signed);
     if (order !== undefined) this.report.addSentence('kept', order);
     this.signed = stored.size;
-    const fault = this.signatures.faultOf(stored);
-    if (fault !== undefined) this.report.addSentence('kept', `the checkpoint of ${stored.size} events: ${fault}`);
+    this.signatures.isSigned(stored);
     const note = parseSignedCheckpoint(stored.note);
     return note === undefined ? [] : [{ ...note.checkpoint, file: 'the file', isSigned: true }];
   }

@@ -177,7 +177,7 @@ export class Evidence {
 
   private requireKeys(): KeyHistory {
     if (this.checkpoints.keys !== undefined) return this.checkpoints.keys;
-    throw new Problem('not_found', 'Checkpoints are off: the operator has not set CHECKPOINT_KEY.');
+    throw new Problem('not_found', 'Checkpoints are off: CHECKPOINT_KEY of the service names no key.');
   }
 }
 

@@ -3,12 +3,11 @@ import { parseSignedCheckpoint } from '../transparency/tree/checkpoint.js';
 import { HASH_BYTES } from '../transparency/tree/merkle-tree.js';
 import type { VerifierKey } from '../transparency/tree/signed-note.js';
 import { entriesOf, GrowingTree, type StoredTile, TILE_WIDTH } from '../transparency/tree/tiles.js';
-import { orderFaultOf, Signatures } from './signatures.js';
+import { orderFaultOf, type SignatureReport, Signatures } from './signatures.js';
 import { type OnTileFault, TileChecks } from './tile-checks.js';
 
 /** Gets the faults of checkpoints and events, in words, and the faults of tiles. */
-export interface SealedReport {
-  readonly fault: (what: string) => void;
+export interface SealedReport extends SignatureReport {
   readonly tileFault: OnTileFault;
 }
 
@@ -47,7 +46,7 @@ export class SealedChecks {
     private readonly report: SealedReport,
   ) {
     this.checkpoints = checkpointsOf(logs, accountId);
-    this.signatures = new Signatures(keys);
+    this.signatures = new Signatures(keys, report);
     this.tiles = new TileChecks(logs, accountId, report.tileFault);
   }
 
@@ -66,10 +65,11 @@ export class SealedChecks {
     await this.fillTo(size);
     let lost: StoredCheckpoint | undefined;
     for (; this.next !== undefined; this.next = await this.following(this.next.size)) {
-      if (this.isSigned(this.next)) lost = this.next;
+      if (this.signatures.isSigned(this.next)) lost = this.next;
     }
     // If the tail is lost, the stored tiles still have its leaves, so they cannot be compared.
     if (lost === undefined) return this.finish();
+    this.signatures.end();
     this.report.fault(`the log has ${size} events, but a checkpoint of ${lost.size} was signed: its tail is lost`);
   }
 
@@ -104,7 +104,7 @@ export class SealedChecks {
   }
 
   private async compare(next: LinkedCheckpoint): Promise<void> {
-    this.isSigned(next);
+    this.signatures.isSigned(next);
     const root = parseSignedCheckpoint(next.note)?.checkpoint.root;
     const isMade = root === undefined || this.tree.root().equals(root) || (await this.locate(next.size, root));
     if (!isMade) return this.giveUp();
@@ -112,13 +112,6 @@ export class SealedChecks {
     [this.sealed, this.edge] = [next.size, this.tree.openTiles()];
     this.next = await this.following(next.size);
     if (this.next === undefined) await this.finish();
-  }
-
-  /** Whether a checkpoint is signed. Reports a wrong signature. */
-  private isSigned(checkpoint: StoredCheckpoint): boolean {
-    const fault = this.signatures.faultOf(checkpoint);
-    if (fault !== undefined) this.report.fault(`the checkpoint of ${checkpoint.size} events: ${fault}`);
-    return fault === undefined;
   }
 
   /**
@@ -174,6 +167,7 @@ export class SealedChecks {
   private async finish(): Promise<void> {
     if (this.hasEnded) return;
     this.hasEnded = true;
+    this.signatures.end();
     await this.tiles.compareFull(this.tree.takeChanged());
     await this.tiles.finish(this.sealed, this.edge);
     const signed = new GrowingTree(this.sealed, this.edge).root();

@@ -10,6 +10,7 @@ import { accountOf, type KeptCheckpoint, KeptChecks } from './kept-checks.js';
 import { LogChecks } from './log-checks.js';
 import { type LoggedEvent, timeText } from './logged-event.js';
 import { SealedChecks } from './sealed-checks.js';
+import type { SignatureReport } from './signatures.js';
 import { streamFaults } from './stream-checks.js';
 
 /** A fault of a log. It can arise only if a program other than the service wrote to the log. */
@@ -33,6 +34,8 @@ export interface VerifyWatcher {
   readonly fault: (fault: Fault) => void;
   /** Gets what is not a fault, as a sentence for the operator. */
   readonly warn?: (sentence: string) => void;
+  /** Gets how many checkpoints of a log a key has signed that is not known. Later ones of a known key cover them. */
+  readonly unchecked?: SignatureReport['unchecked'];
 }
 
 interface Verified {
@@ -137,6 +140,7 @@ async function verifyEvents(
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), {
     fault: (what) => report.addSentence('seal', what),
     tileFault: ({ what }) => report.addSentence('tile', what),
+    unchecked: watcher.unchecked,
   });
   await sealed.begin();
   const kept = KeptChecks.of(keptOf(watcher, account), (what) => report.addSentence('kept', what));

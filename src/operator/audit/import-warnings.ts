@@ -36,16 +36,13 @@ export async function warnOfImported({ pool }: Pick<MaintenanceDatabase, 'pool'>
 
 /**
  * The API refuses a key of another account, and its hostport unless it is reserved, so only an import can make accounts
- * share one. Ids grow with time.
+ * share one. Ids grow with time. It looks up each key once, since all credentials may have one.
  */
 const EFFECTS = `
   with shared as (
-    select fingerprint, bool_or(not exists (
-      select from ssh_credentials other where other.fingerprint = mine.fingerprint and other.account_id <> mine.account_id
-        and other.id < mine.id)) as moved
-    from ssh_credentials mine where account_id = $1 and exists (
-      select from ssh_credentials other where other.fingerprint = mine.fingerprint and other.account_id <> mine.account_id)
-    group by fingerprint)
+    select (select account_id from ssh_credentials c where c.fingerprint = mine.fingerprint order by c.id limit 1) = $1 as moved
+    from (select distinct fingerprint from ssh_credentials where account_id = $1) mine where exists (
+      select from ssh_credentials other where other.fingerprint = mine.fingerprint and other.account_id <> $1))
   select (select count(*)::int from shared) as shared, (select count(*)::int from shared where moved) as moved,
     (select count(*)::int from claims mine where account_id = $1 and value >= 'hostport:' and value < 'hostport;'
       and exists (select from claims other where other.value = mine.value and other.account_id <> $1)

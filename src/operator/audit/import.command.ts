@@ -35,7 +35,7 @@ async function runImport(database: CommandDatabase, input: Readable): Promise<vo
   if (logs.haveCheckpoints) keys.tellIfNone();
   const [account] = logs.accounts.size === 1 ? logs.accounts : [];
   if (account !== undefined) await warnOfImported(database, account);
-  const { rows, differences } = await printProof(database, READ_MODELS, { account, keysOf: keys.of }, progress);
+  const { rows, differences } = await printProof(database, READ_MODELS, { account, keys }, progress);
   if (differences > 0) {
     console.error(`the file is imported, but the checks found ${differences} faults and differences`);
     throw new CheckFailed();

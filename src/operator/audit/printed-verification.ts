@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { type Fault, type KeptCheckpoint, verify, verifyFile } from '../../event-log/index.js';
-import type { KeysOf } from '../checkpoint-keys.js';
+import type { CheckpointKeys } from '../checkpoint-keys.js';
 import { print, tell } from '../print.js';
 import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
@@ -13,40 +13,42 @@ import { linesOf } from './ndjson.js';
 export async function printVerification(
   database: MaintenanceDatabase,
   account: string | undefined,
-  keysOf: KeysOf,
-  kept: readonly KeptCheckpoint[] = [],
+  keys: CheckpointKeys,
+  kept: readonly KeptCheckpoint[],
 ): Promise<number> {
   const output = new Verification();
   const { progress } = output;
   const { accounts, events } = await verify(database, READ_MODELS, {
     account,
-    keysOf,
+    keysOf: keys.of,
+    unchecked: keys.unchecked,
     kept,
     begin: (one, size) => progress.begin(`verify ${one}`, 'events', size),
     events: (count) => progress.add(count),
     fault: (one) => output.fault(one),
     warn: tell,
   });
-  return output.end(`${events} events of ${accounts} accounts`);
+  return output.end(keys, `${events} events of ${accounts} accounts`);
 }
 
 /** Checks the logs in a file in the same way, and says what cannot be checked in a file. */
 export async function printFileVerification(
   input: Readable,
-  keysOf: KeysOf,
+  keys: CheckpointKeys,
   kept: readonly KeptCheckpoint[],
 ): Promise<number> {
   const output = new Verification();
   output.progress.begin('verify', 'events');
   const { events, isHeld } = await verifyFile(linesOf(input), READ_MODELS, {
     kept,
-    keysOf,
+    keysOf: keys.of,
+    unchecked: keys.unchecked,
     events: (count) => output.progress.add(count),
     fault: (one) => output.fault(one),
   });
   console.error(NOT_IN_FILE);
   if (!isHeld) console.error(NOT_HELD);
-  return output.end(`${events} events of a file`);
+  return output.end(keys, `${events} events of a file`);
 }
 
 const NOT_IN_FILE = 'a file has no schema, rights and tiles: audit verify checks them in the database';
@@ -63,8 +65,9 @@ class Verification {
     print(faultLine(one));
   }
 
-  end(checked: string): number {
+  end(keys: CheckpointKeys, checked: string): number {
     this.progress.done();
+    keys.tellUnchecked();
     const result = this.faults === 0 ? 'all in order' : `${this.faults} faults`;
     console.error(`${checked} in ${this.took.total} s: ${result}`);
     return this.faults;

@@ -63,7 +63,7 @@ async function verifyDatabase({ account, key, checkpoint }: VerifyOptions): Prom
     await refuseUnknownAccount(database, READ_MODELS, account);
     keys.tellIfNone();
     lowerPriority();
-    if ((await printVerification(database, account, keys.of, kept)) > 0) throw new CheckFailed();
+    if ((await printVerification(database, account, keys, kept)) > 0) throw new CheckFailed();
   });
 }
 
@@ -74,5 +74,5 @@ async function verifyExport(file: string, { account, key, checkpoint }: VerifyOp
   const kept = await readKept(checkpoint, keys);
   const input = await openInput(file, 'audit export');
   lowerPriority();
-  if ((await printFileVerification(input, keys.of, kept)) > 0) throw new CheckFailed();
+  if ((await printFileVerification(input, keys, kept)) > 0) throw new CheckFailed();
 }

@@ -2,15 +2,17 @@ import type { Config } from '../../api/config/config.js';
 import type { KeyHistory } from '../../event-log/index.js';
 import { ownKeys } from '../checkpoint-keys.js';
 import { hasTable } from './account-checks.js';
-import { type Finding, ok, wrong } from './finding.js';
+import { type Finding, ok, warning, wrong } from './finding.js';
 import { type Primary, rowOf } from './server-check.js';
+
+const NOT_SIGNED =
+  'CHECKPOINT_KEY is not set, so the logs are not signed, and who administers the database can change them unseen: make a key with audit key NAME (docs/evidence.md, The key), or set CHECKPOINT_KEY=off if this is meant';
 
 /** Whether the newest checkpoint of each log is signed with a known key. */
 export async function checkCheckpoints({ client, isEmbedded }: Primary, config: Config): Promise<readonly Finding[]> {
   const keys = await ownKeys(config);
-  if (keys === undefined) {
-    return [ok(isEmbedded ? 'the first start makes a key' : 'CHECKPOINT_KEY is not set: the logs are not signed')];
-  }
+  if (config.checkpointKeys === 'off') return [ok('CHECKPOINT_KEY is off: the logs are not signed')];
+  if (keys === undefined) return [isEmbedded ? ok('the first start makes a key') : warning(NOT_SIGNED)];
   const names = keys.known.map(({ name }) => name).join(', ');
   const known = ok(`keys that are known: ${keys.known.length} (${names}); ${keys.signing.name} signs`);
   return [known, ...((await hasTable(client, 'log_checkpoints')) ? await unsignedLogs(client, keys) : [])];

@@ -3,6 +3,7 @@ import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { type AnyReadModel, type Proof, type Repaired, repair } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
+import { appended } from '../audit/appended-option.js';
 import { checkpointKeys } from '../checkpoint-keys.js';
 import { refuseUnknownAccount, refuseUnknownStream } from '../chosen-account.js';
 import { withExamples } from '../help.js';
@@ -43,6 +44,12 @@ function addProveCommand(projections: Command): void {
       'compare only the rows of this resource, and not the claims (default: all); the logs are checked all the same',
     )
     .option(
+      '--key <key>',
+      'a public key of the service, or a file that holds one, if it signed checkpoints and is not in CHECKPOINT_KEY (as GET /log/key answered it for any account); may be repeated, oldest first',
+      appended,
+      [],
+    )
+    .option(
       '--digest',
       'also print a digest of each table, which is the same on every server with the same log: a line with the table, account, size of the log and SHA-256 of the rows, separated by tabs',
     )
@@ -54,6 +61,7 @@ function addProveCommand(projections: Command): void {
     command,
     'projections prove',
     'projections prove --name tcp_edges',
+    'projections prove --key old-log-key',
     'projections prove --digest | sha256sum',
   );
 }
@@ -88,7 +96,7 @@ const repairCommand = (command: Command): Command =>
     });
 
 type ChosenRows = Pick<ProofOptions, 'account' | 'id'> & { readonly name?: string };
-type ChosenProof = ChosenRows & Pick<ProofOptions, 'digest'>;
+type ChosenProof = ChosenRows & Pick<ProofOptions, 'digest'> & { readonly key: readonly string[] };
 
 async function refuseUnknown(
   database: MaintenanceDatabase,
@@ -131,14 +139,14 @@ function repairSummary({ rows, events, differences, removed, written, longestHel
 async function runProof(
   database: MaintenanceDatabase,
   proven: readonly AnyReadModel[],
-  options: ChosenProof,
+  { key, ...options }: ChosenProof,
 ): Promise<void> {
   await refuseUnknown(database, proven, options);
-  const keys = await checkpointKeys([]);
+  const keys = await checkpointKeys(key);
   keys.tellIfNone();
   lowerPriority();
   const took = new Stopwatch();
-  const proof = await printProof(database, proven, { ...options, keysOf: keys.of }, progressOn(process.stderr));
+  const proof = await printProof(database, proven, { ...options, keys }, progressOn(process.stderr));
   console.error(summaryOf(proof, took.total));
   if (proof.differences > 0) throw new CheckFailed();
 }

@@ -10,6 +10,7 @@ import {
 } from '../../../event-log/index.js';
 import { IdSource } from '../../../kernel/ids.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
+import { principalsReadModel } from './principals.read-model.js';
 
 const LATER = `due_at = clock_timestamp() + interval '5 seconds'`;
 
@@ -40,11 +41,14 @@ const FINISHED = {
 };
 
 const DELETION = {
-  name: 'metadata_of_deletion',
-  text: 'select position::float8 as position, metadata, event_id from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
+  name: 'deletion_of_owner',
+  text: 'select position::float8 as position, type, metadata, event_id from events where account_id = $1 and stream_id = $2 order by stream_version desc limit 1',
 };
 
-type Deletion = Pick<RecordedEvent, 'position' | 'metadata'> & { readonly event_id: string };
+type Deletion = Pick<RecordedEvent, 'position' | 'type' | 'metadata'> & { readonly event_id: string };
+
+/** The log has no deletion of the owner, so the service has not written the row. */
+export class OwnerNotDeleted extends Error {}
 
 /**
  * Removes the API keys and SSH credentials of deleted users and bots: those beyond one append, and those created just
@@ -67,10 +71,11 @@ export class PendingRemovals {
 
   /**
    * Removes what remains of the owner, and returns how many entities it removed. When the signal aborts, it leaves the
-   * rest to others.
+   * rest to others. Throws OwnerNotDeleted unless the log has the owner's deletion, since a row can be forged.
    */
   async finish(owner: Ref, signal: AbortSignal): Promise<number> {
     let [removed, lastId] = [0, ''];
+    const deletion = await this.deletionOf(owner);
     let metadata: EventMetadata | undefined;
     while (!signal.aborted) {
       // Without the last id, PostgreSQL would step over all entities that were removed before.
@@ -80,7 +85,7 @@ export class PendingRemovals {
         return removed;
       }
       await this.change(POSTPONE, owner);
-      metadata ??= await this.metadataOfDeletion(owner);
+      metadata ??= metadataOf(deletion);
       const append = { accountId: owner.accountId, metadata, occurredAt: this.ids.now(), streams };
       const count = await this.log.append(append).then(() => streams.length, zeroIfConflict);
       removed += count;
@@ -94,17 +99,23 @@ export class PendingRemovals {
     await queryNamed(this.pool, statement, [accountId, id], WRITE_LIMITS);
   }
 
-  /**
-   * Throws Problem for an event that cannot be read. Every removal names who deleted the owner, in which operation and
-   * by which event, whichever instance makes it.
-   */
-  private async metadataOfDeletion({ accountId, id }: Ref): Promise<EventMetadata> {
+  private async deletionOf({ accountId, id }: Ref): Promise<Deletion> {
     const { rows } = await queryNamed<Deletion>(this.pool, DELETION, [accountId, id]);
-    const [deletion] = rows;
-    if (deletion === undefined) return { actor: 'system' };
-    const { idempotency_key: _, request_hash: __, ...metadata } = parseMetadata(deletion);
-    return { ...metadata, causation_id: deletion.event_id };
+    const [last] = rows;
+    if (last !== undefined && principalsReadModel.events[last.type]?.isEnd === true) return last;
+    throw new OwnerNotDeleted(
+      `pending_removals has a row of ${id} of ${accountId}, which is not deleted by the log, so nothing of it is removed. Another program has changed the database: run projections prove, and delete this row`,
+    );
   }
+}
+
+/**
+ * Throws Problem for an event that cannot be read. Every removal names who deleted the owner, in which operation and by
+ * which event, whichever instance makes it.
+ */
+function metadataOf(deletion: Deletion): EventMetadata {
+  const { idempotency_key: _, request_hash: __, ...metadata } = parseMetadata(deletion);
+  return { ...metadata, causation_id: deletion.event_id };
 }
 
 /** Another instance removes the same entities, or someone changed one: what remains is looked up again. */

@@ -3,7 +3,7 @@ import type { Ref } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
 import { Problem } from '../../../kernel/problem.js';
 import { PeriodicTask } from '../../instance/periodic-task.js';
-import { PendingRemovals } from './pending-removals.js';
+import { OwnerNotDeleted, PendingRemovals } from './pending-removals.js';
 
 const SWEEP_EVERY_MS = 1_000;
 
@@ -18,7 +18,7 @@ const MAX_TURN_MS = 10_000;
 export class RemovalSweeper extends PeriodicTask implements OnApplicationBootstrap {
   private readonly logger = new Logger('RemovalSweeper');
   private hasFailed = false;
-  /** Owners whose deletion cannot be read, and was logged. */
+  /** Owners whose deletion is not in the log or cannot be read, and who were logged. */
   private readonly skipped = new Set<string>();
 
   constructor(private readonly pending: PendingRemovals) {
@@ -36,7 +36,7 @@ export class RemovalSweeper extends PeriodicTask implements OnApplicationBootstr
       if (owner === undefined) return;
       const removed = await this.pending
         .finish(owner, AbortSignal.any([this.stopping, AbortSignal.timeout(MAX_TURN_MS)]))
-        .catch((error) => this.skipUnreadable(owner, error));
+        .catch((error) => this.skip(owner, error));
       if (removed > 0)
         this.logger.log(`removed ${removed} API keys and SSH credentials of ${owner.id}, which is deleted`);
     }
@@ -44,12 +44,11 @@ export class RemovalSweeper extends PeriodicTask implements OnApplicationBootstr
 
   /**
    * The row of the owner stays, and the sweep goes on with other owners. A line for each owner tells the operator which
-   * event is damaged.
+   * event is damaged, or which row is forged.
    */
-  private skipUnreadable({ id, accountId }: Ref, error: unknown): number {
-    if (!(error instanceof Problem) || error.problem !== 'event_unreadable') throw error;
-    if (!this.skipped.has(id))
-      this.logger.error(`what ${id} of ${accountId} owns cannot be removed: its deletion: ${error.message}`);
+  private skip({ id, accountId }: Ref, error: unknown): number {
+    const line = lineOf(error, `what ${id} of ${accountId} owns cannot be removed: its deletion`);
+    if (!this.skipped.has(id)) this.logger.error(line);
     this.skipped.add(id);
     return 0;
   }
@@ -61,4 +60,10 @@ export class RemovalSweeper extends PeriodicTask implements OnApplicationBootstr
     }
     this.hasFailed = true;
   }
+}
+
+function lineOf(error: unknown, what: string): string {
+  if (error instanceof OwnerNotDeleted) return `ALARM: ${error.message}`;
+  if (error instanceof Problem && error.problem === 'event_unreadable') return `${what}: ${error.message}`;
+  throw error;
 }

@@ -106,7 +106,7 @@ export class Checkpoints {
 
   /** The state in words for an operator. It names no account. */
   get state(): string {
-    if (this.keys === undefined) return 'off: CHECKPOINT_KEY is not set';
+    if (this.keys === undefined) return 'off: CHECKPOINT_KEY names no key';
     if (this.lostLogs > 0) return `ALARM: signed events are lost or changed, in ${this.lostLogs} of the logs`;
     return 'on';
   }

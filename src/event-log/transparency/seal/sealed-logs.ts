@@ -23,17 +23,25 @@ export type LinkedCheckpoint = StoredCheckpoint & { readonly follows: number };
 
 const LOGS_AT_ONCE = 1_000;
 
+/** SQL of the first account after another one that has a head or, if that is lost, something signed. */
+const accountAfter = (account: string): string => `least(
+    (select h.account_id from log_heads h where h.account_id > ${account} order by h.account_id limit 1),
+    (select c.account_id from log_checkpoints c where c.account_id > ${account} order by c.account_id limit 1))`;
+
 /** The states of the next logs in the order of account ids. $1 is the last account that is done. */
 const STATES: NamedStatement = {
   name: 'sealed_states',
-  text: `with heads as materialized (
-      select account_id, size from log_heads where account_id > $1 order by account_id limit ${LOGS_AT_ONCE}),
-    logs as (
-      select h.account_id as "accountId", h.size, coalesce(last.size, 0) as sealed from heads h left join lateral (
-        select c.size from log_checkpoints c where c.account_id = h.account_id
-        order by c.size desc limit 1) last on true)
-    select (select case when count(*) < ${LOGS_AT_ONCE} then '' else max(account_id) end from heads) as "upTo",
-      (select coalesce(json_agg(logs), '[]') from logs) as logs`,
+  text: `with recursive logs(account_id, n) as (
+      select ${accountAfter('$1')}, 1 union all
+      select ${accountAfter('l.account_id')}, n + 1 from logs l where l.account_id is not null and n < ${LOGS_AT_ONCE}),
+    states as (
+      select account_id as "accountId",
+        coalesce((select h.size from log_heads h where h.account_id = logs.account_id limit 1), 0) as size,
+        coalesce((select c.size from log_checkpoints c where c.account_id = logs.account_id order by c.size desc limit 1), 0)
+          as sealed
+      from logs where account_id is not null)
+    select (select case when count(*) < ${LOGS_AT_ONCE} then '' else max("accountId") end from states) as "upTo",
+      (select coalesce(json_agg(states), '[]') from states) as logs`,
 };
 
 /** $1 is the last account that is done. */
