@@ -16,8 +16,8 @@ export interface HeldRight {
   readonly question: TargetBody;
   credentialId: string;
   version: number;
-  /** Closes the tunnel, because the right is gone for this reason. */
-  lose(reason: string): void;
+  /** Closes the tunnel, because the right is gone for this reason. `needs`: the rule that would give it back. */
+  lose(reason: string, needs?: string | null): void;
 }
 
 /** What else the stream of changes concerns. */
@@ -160,7 +160,7 @@ export class LiveRights implements GatewayPart, Followed {
     const loss = lossIn(decision, right);
     if (loss !== undefined) {
       this.held.delete(right);
-      right.lose(loss);
+      right.lose(loss, decision?.needs);
     } else if (typeof decision?.credential_id === 'string' && typeof decision.version === 'number') {
       right.credentialId = decision.credential_id;
       right.version = decision.version;

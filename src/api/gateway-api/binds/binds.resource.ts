@@ -6,6 +6,7 @@ import {
   CREDENTIAL_ID,
   FINGERPRINT,
   LAST_USED_AT,
+  NEEDS,
   nullable,
   OWNER_ID,
   TARGET_SCHEMA,
@@ -150,6 +151,7 @@ export class BindDecisionAnswer {
     example: 'bind:*.example.com',
   })
   matched_rule!: string | null;
+  @ApiField(NEEDS) needs!: string | null;
   @ApiField(
     nullable({
       ...CREDENTIAL_ID,
@@ -163,10 +165,11 @@ export class BindDecisionAnswer {
   @ApiField(nullable(VERSION)) version!: number | null;
 }
 
-export const toAnswer = ({ allowed, reason, matchedRule, grant }: BindDecision): BindDecisionAnswer => ({
+export const toAnswer = ({ allowed, reason, matchedRule, needs, grant }: BindDecision): BindDecisionAnswer => ({
   allowed,
   reason,
   matched_rule: matchedRule,
+  needs,
   credential_id: grant?.credentialId ?? null,
   account_id: grant?.accountId ?? null,
   owner_id: grant?.ownerId ?? null,

@@ -1,4 +1,4 @@
-import { type BindTarget, type CompiledAcl, permits } from '../../../rules/index.js';
+import { type BindTarget, type CompiledAcl, permits, ruleFor } from '../../../rules/index.js';
 import { type Judge, RESERVATION_REASONS } from '../../reservations/reservation.js';
 
 /** A credential of a key, on the account that the key belongs to. It may not be live. */
@@ -42,6 +42,8 @@ export interface BindDecision {
   readonly matchedRule: string | null;
   /** Index of that rule in the ACL of the grant. */
   readonly ruleIndex: number | null;
+  /** The rule that would permit; null unless only a rule is missing. */
+  readonly needs: string | null;
   /** The grant that permits; otherwise the oldest one that was considered. Undefined if the key is unknown. */
   readonly grant: CredentialGrant | undefined;
 }
@@ -71,14 +73,14 @@ export function bindDecider(
 function permission(here: readonly LiveGrant[], target: BindTarget): BindDecision | undefined {
   for (const grant of here) {
     const { permitted, matchedRule, ruleIndex } = permits(grant.acl, target);
-    if (permitted) return { allowed: true, reason: 'permitted', matchedRule, ruleIndex, grant };
+    if (permitted) return { allowed: true, reason: 'permitted', matchedRule, ruleIndex, needs: null, grant };
   }
   return undefined;
 }
 
 function refusalOfLive(here: readonly LiveGrant[], elsewhere: readonly LiveGrant[], target: BindTarget): BindDecision {
   const permitting = elsewhere.find(({ acl }) => permits(acl, target).permitted);
-  if (here.length > 0 && permitting === undefined) return refusal('not_permitted', here[0]);
+  if (here.length > 0 && permitting === undefined) return refusal('not_permitted', here[0], ruleFor(target));
   return refusal('source_not_allowed', permitting ?? elsewhere[0]);
 }
 
@@ -88,10 +90,15 @@ function refusalWithoutLive(grants: readonly CredentialGrant[], oldest: Credenti
   return expired === undefined ? refusal('owner_inactive', oldest) : refusal('expired', expired);
 }
 
-export const refusal = (reason: Reason, grant: CredentialGrant | undefined): BindDecision => ({
+export const refusal = (
+  reason: Reason,
+  grant: CredentialGrant | undefined,
+  needs: string | null = null,
+): BindDecision => ({
   allowed: false,
   reason,
   matchedRule: null,
   ruleIndex: null,
+  needs,
   grant,
 });
