@@ -75,7 +75,7 @@ describe('GET /bind_decisions', () => {
       log_position: expect.any(Number),
       read_at: expect.any(String),
     };
-    const permitted = { ...common, allowed: true, reason: 'permitted' };
+    const permitted = { ...common, allowed: true, reason: 'permitted', needs: null };
     const found = await recorded();
     expect(found).toEqual([
       { ...permitted, matched_rule: 'bind:k=v', rule_index: 1, target: { label: { key: 'k', value: 'v' } } },
@@ -84,6 +84,7 @@ describe('GET /bind_decisions', () => {
         allowed: false,
         reason: 'not_permitted',
         matched_rule: null,
+        needs: 'bind:[2001:db8::1]:80',
         rule_index: null,
         target: { address: '[2001:db8::1]:80' },
       },
@@ -292,6 +293,7 @@ describe('the queue of decisions', () => {
         reason: 'unknown_key',
         matchedRule: null,
         ruleIndex: null,
+        needs: null,
         grant: undefined,
         expiresInMs: null,
       } as const,

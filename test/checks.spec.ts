@@ -43,8 +43,8 @@ const ACLS: readonly (readonly string[])[] = [
 /** The parts of a gateway's decisions that a check has too. */
 const decided = async (fingerprint: string, source?: string, gateway = service.gateway) => {
   const { body } = await gateway.post('/ssh_gateway/authorize', { fingerprint, target: TARGETS, source });
-  return body.decisions.map(({ allowed, reason, matched_rule }: Record<string, unknown>) => {
-    return { allowed, reason, matched_rule };
+  return body.decisions.map(({ allowed, reason, matched_rule, needs }: Record<string, unknown>) => {
+    return { allowed, reason, matched_rule, needs };
   });
 };
 
@@ -63,11 +63,13 @@ describe('POST /ssh_credentials/{id}/check', () => {
       allowed: true,
       reason: 'permitted',
       matched_rule: 'bind:*.example.com',
+      needs: null,
     });
     expect((await check(credential, { target: { domain: 'example.com' } })).body).toEqual({
       allowed: false,
       reason: 'not_permitted',
       matched_rule: null,
+      needs: 'bind:example.com',
     });
   });
 
@@ -116,7 +118,7 @@ describe('POST /ssh_credentials/{id}/check', () => {
     await service.pool.query('update ssh_credentials set fingerprint = $1 where id = $2', values);
     expect((await check(older, { target: APP })).body.reason).toBe('permitted');
     const { body } = await check(younger, { target: APP }, other.client);
-    expect(body).toEqual({ allowed: false, reason: 'unknown_key', matched_rule: null });
+    expect(body).toEqual({ allowed: false, reason: 'unknown_key', matched_rule: null, needs: null });
   });
 
   it('is about this credential alone, whatever else its key may do', async () => {
@@ -137,13 +139,14 @@ describe('POST /ssh_credentials/{id}/check', () => {
     for (const one of [second, third]) expect((await check(one, { target: APP })).body.reason).toBe('expired');
   });
 
-  it('permits nothing by a credential beyond the hundred of a key that count', async () => {
+  it('permits nothing by a credential beyond the hundred of a key that count, for which no rule helps', async () => {
     const public_key = newPublicKey();
     const all = Array.from({ length: 101 }, () => account.client.post('/ssh_credentials', { public_key }));
     const ids = (await Promise.all(all)).map(({ body }) => body.id).sort();
-    const reasonOf = async (id: string) =>
-      (await account.client.post(`/ssh_credentials/${id}/check`, { target: APP })).body.reason;
-    expect([await reasonOf(ids[99]), await reasonOf(ids[100])]).toEqual(['permitted', 'not_permitted']);
+    const answerOf = async (id: string) =>
+      (await account.client.post(`/ssh_credentials/${id}/check`, { target: APP })).body;
+    expect(await answerOf(ids[99])).toMatchObject({ reason: 'permitted' });
+    expect(await answerOf(ids[100])).toMatchObject({ reason: 'not_permitted', needs: null });
   });
 
   it('is for every user and bot of the account, and 404 for another account', async () => {
@@ -223,6 +226,7 @@ describe('POST /acl/check', () => {
       allowed: true,
       reason: 'permitted',
       matched_rule: 'bind:*.example.com',
+      needs: null,
     });
   });
 

@@ -242,6 +242,16 @@ describe('a private key pasted by mistake', () => {
   const openssh = (): string =>
     `-----BEGIN OPENSSH PRIVATE KEY-----\n${Buffer.concat([Buffer.from('openssh-key-v1\0'), randomBytes(300)]).toString('base64')}\n-----END OPENSSH PRIVATE KEY-----\n`;
 
+  /** As one word, which looks like a comment. */
+  const der = rsa.export({ type: 'pkcs8', format: 'der' });
+  const words = [
+    der.toString('base64'),
+    der.toString('base64url'),
+    der.toString('hex'),
+    Buffer.from(openssh()).toString('base64'),
+    Buffer.from(JSON.stringify({ kty: 'OKP', d: randomBytes(32).toString('base64url') })).toString('base64'),
+  ];
+
   /** Pieces of the secret, long enough not to occur by chance and short enough to be found in a quotation. */
   const piecesOf = (text: string): string[] =>
     text
@@ -274,9 +284,27 @@ describe('a private key pasted by mistake', () => {
     expect(await client.post('/ssh_credentials', { public_key: secrets[0] })).toMatchObject({
       body: { msg: expect.stringMatching(/private key.*new pair/i) },
     });
+    for (const word of words) {
+      const base64 = newPublicKey().split(' ')[1];
+      const comments = [word, word.replace(/.{9}/g, '$& ')];
+      const headers = { 'idempotency-key': randomBytes(8).toString('hex') };
+      for (const public_key of [
+        ...comments.map((comment) => `${newPublicKey()} ${comment}`),
+        `---- BEGIN SSH2 PUBLIC KEY ----\nComment: ${word}\n${base64}\n---- END SSH2 PUBLIC KEY ----\n`,
+      ]) {
+        const told = [
+          await client.post('/ssh_credentials', { public_key }, headers),
+          await new ApiClient(url, GATEWAY_TOKEN).post('/ssh_gateway/identify', { public_key }),
+        ];
+        for (const { status, body } of told) {
+          expect([status, body.error_code, body.msg]).toEqual([400, 'ERR_NGROK_612', expect.stringMatching(/leaked/)]);
+          answers += JSON.stringify(body);
+        }
+      }
+    }
     const dump = await dumpOf(database.url);
     expect(dump).toContain('api_key_created.v1');
-    for (const piece of secrets.flatMap(piecesOf)) {
+    for (const piece of [...secrets, ...words].flatMap(piecesOf)) {
       for (const [source, text] of Object.entries({ answers, log: main.output(), dump })) {
         expect([source, text.includes(piece)]).toEqual([source, false]);
       }

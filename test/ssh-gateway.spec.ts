@@ -61,20 +61,23 @@ const permitted = (credential: Uploaded, rule: string | null, accountId = owner.
   allowed: true,
   reason: 'permitted',
   matched_rule: rule,
+  needs: null,
   credential_id: credential.id,
   account_id: accountId,
   owner_id: credential.owner_id,
   version: 1,
 });
-const refused = (reason: string, credential: Uploaded) => ({
+const refused = (reason: string, credential: Uploaded, needs: string | null = null) => ({
   ...permitted(credential, null),
   allowed: false,
   reason,
+  needs,
 });
 const UNKNOWN_KEY = {
   allowed: false,
   reason: 'unknown_key',
   matched_rule: null,
+  needs: null,
   credential_id: null,
   account_id: null,
   owner_id: null,
@@ -105,16 +108,20 @@ describe('POST /ssh_gateway/authorize', () => {
   });
 
   it.each([
-    [['bind:app.example.com'], { domain: 'web.example.com' }],
-    [['bind:*.example.com'], { domain: 'example.com' }],
-    [['bind:app.example.com:443'], { address: 'app.example.com:80' }],
-    [['bind:app.example.com:*'], DOMAIN],
-    [['bind:app.example.com:*'], { address: 'app.example.com:0' }],
-    [['bind:*=*'], DOMAIN],
-    [['bind:team=blue'], { label: { key: 'Team', value: 'blue' } }],
-  ])('refuses with %j the target %j', async (acl, target) => {
-    const credential = await upload({ acl });
-    expect(await ask({ fingerprint: credential.fingerprint, target })).toEqual(refused('not_permitted', credential));
+    [['bind:app.example.com'], { domain: 'Web.example.com.' }, 'bind:web.example.com'],
+    [['bind:*.example.com'], { domain: 'example.com' }, 'bind:example.com'],
+    [['bind:app.example.com:443'], { address: 'app.example.com:80' }, 'bind:app.example.com:80'],
+    [['bind:app.example.com:*'], DOMAIN, 'bind:app.example.com'],
+    [['bind:app.example.com:*'], { address: 'app.example.com:0' }, 'bind:app.example.com'],
+    [['bind:*=*'], DOMAIN, 'bind:app.example.com'],
+    [['bind:team=blue'], { label: { key: 'Team', value: 'blue' } }, 'bind:Team=blue'],
+    [['bind:team=blue'], { label: { key: 'team', value: 'red*' } }, null],
+  ])('refuses with %j the target %j, which needs the rule %j', async (acl, target, needs) => {
+    const { fingerprint, ...credential } = await upload({ acl });
+    expect(await ask({ fingerprint, target })).toEqual(refused('not_permitted', { fingerprint, ...credential }, needs));
+    if (needs === null) return;
+    await owner.client.patch(`/ssh_credentials/${credential.id}`, { acl: [...acl, needs] });
+    expect(await ask({ fingerprint, target })).toMatchObject({ allowed: true, matched_rule: needs, needs: null });
   });
 
   it('answers for a key that was never uploaded and for one whose credential was deleted', async () => {
@@ -130,7 +137,9 @@ describe('POST /ssh_gateway/authorize', () => {
     const web = await upload({ public_key: key, acl: ['bind:web.example.com'] });
     const app = await upload({ public_key: key, acl: ['bind:x.example.com', 'bind:app.example.com'] });
     expect(await ask({ public_key: key, target: DOMAIN })).toEqual(permitted(app, 'bind:app.example.com'));
-    expect(await ask({ public_key: key, target: { domain: 'db.example.com' } })).toEqual(refused('not_permitted', web));
+    expect(await ask({ public_key: key, target: { domain: 'db.example.com' } })).toEqual(
+      refused('not_permitted', web, 'bind:db.example.com'),
+    );
     const open = await upload({ public_key: key });
     expect(await ask({ public_key: key, target: { domain: 'db.example.com' } })).toEqual(permitted(open, null));
   });
@@ -149,7 +158,7 @@ describe('POST /ssh_gateway/authorize', () => {
     expect(await ask({ fingerprint: credential.fingerprint, target })).toEqual({
       decisions: [
         permitted(credential, 'bind:k=v'),
-        refused('not_permitted', credential),
+        refused('not_permitted', credential, 'bind:web.example.com'),
         permitted(credential, 'bind:app.example.com'),
       ],
     });
@@ -184,8 +193,10 @@ describe('POST /ssh_gateway/authorize', () => {
       const target = { domain: `host-${n}.some.quite.long.example.com` };
       expect(await ask({ fingerprint: credential.fingerprint, target })).toEqual(permitted(credential, acl[n] ?? ''));
     }
-    const target = { domain: 'host-1000.some.quite.long.example.com' };
-    expect(await ask({ fingerprint: credential.fingerprint, target })).toEqual(refused('not_permitted', credential));
+    const domain = 'host-1000.some.quite.long.example.com';
+    expect(await ask({ fingerprint: credential.fingerprint, target: { domain } })).toEqual(
+      refused('not_permitted', credential, `bind:${domain}`),
+    );
   });
 });
 
@@ -215,7 +226,7 @@ describe('the owner of a credential', () => {
     await service.admin.patch(`/users/${user.id}`, { active: false });
     expect(await ask({ public_key: key, target: DOMAIN })).toEqual(permitted(second, 'bind:app.example.com'));
     const target = { domain: 'web.example.com' };
-    expect(await ask({ public_key: key, target })).toEqual(refused('not_permitted', second));
+    expect(await ask({ public_key: key, target })).toEqual(refused('not_permitted', second, 'bind:web.example.com'));
   });
 });
 
@@ -224,7 +235,7 @@ describe('a key that accounts have raced for', () => {
     const first = await upload({ acl: ['bind:web.example.com'] });
     await racedBy(first, YOUNGER_THAN_ALL, other);
     const request = { fingerprint: first.fingerprint, target: DOMAIN };
-    expect(await ask(request)).toEqual(refused('not_permitted', first));
+    expect(await ask(request)).toEqual(refused('not_permitted', first, 'bind:app.example.com'));
     const { body } = await gateway.post('/ssh_gateway/identify', { fingerprint: first.fingerprint });
     expect([body.account_id, body.credentials.length]).toEqual([owner.accountId, 1]);
     // Once the first account deletes its credential, the key belongs to the other account.

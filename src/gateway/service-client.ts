@@ -45,6 +45,8 @@ export interface Decision {
   readonly allowed: boolean;
   readonly reason: string;
   readonly matched_rule: string | null;
+  /** The rule that would permit it. */
+  readonly needs: string | null;
   readonly credential_id: string | null;
   readonly account_id: string | null;
   readonly version: number | null;

@@ -15,6 +15,7 @@ export {
 export { type BindRule, MAX_RULE_BYTES, parseBindRule } from './bind-rules/bind-rule.js';
 export { type BindTarget, MAX_ALIASES, parseBindTarget, parseTargetText } from './bind-rules/bind-target.js';
 export { OverlappingNames } from './bind-rules/overlapping-names.js';
+export { ruleFor } from './bind-rules/rule-for-target.js';
 export { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './bind-rules/source-networks.js';
 
 // Host names and ports

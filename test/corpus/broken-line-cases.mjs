@@ -48,7 +48,7 @@ function brokenText({ type, base64, line: whole }) {
     ),
     line('base64 of the URL kind', `${type} ${base64.slice(0, 20)}-_${base64.slice(22)}`, 'base64 that is cut off'),
     line('no base64', `${type}\n`, 'base64 is missing'),
-    line('no type', base64, 'not of a known type'),
+    line('no type', base64, 'without its type'),
     line('a type in capitals', `${type.toUpperCase()} ${base64}`, 'not of a known type'),
     line(
       'a type by its short name',

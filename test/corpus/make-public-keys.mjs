@@ -1,6 +1,7 @@
 /**
  * Makes public-keys.corpus.json: valid and broken public keys, each with the verdict of ssh-keygen and the required
- * verdict of the service. Needs ssh-keygen (OpenSSH 9.x, which still makes DSA keys) and openssl 3:
+ * verdict of the service. Needs ssh-keygen (OpenSSH 9.x, which still makes DSA keys), openssl 3, puttygen and
+ * dropbearkey:
  *
  *   node test/corpus/make-public-keys.mjs
  *

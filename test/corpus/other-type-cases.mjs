@@ -62,7 +62,7 @@ function otherTypes() {
     line('an SSH 1 key', `2048 65537 ${numberIn(modulus(2048))} me@test`, 'not of a known type'),
     line('JSON', JSON.stringify(createPublicKey(curve('P-256')).export({ format: 'jwk' })), 'not of a known type'),
     line('words', 'please let me in', 'not of a known type'),
-    line('a path', '~/.ssh/id_ed25519.pub', 'not of a known type'),
+    line('a path', '~/.ssh/id_ed25519.pub', 'the path of a file'),
     line('a fingerprint', 'SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU', 'not of a known type'),
     spki('X25519', makeSpki('X25519'), 'X25519'),
     spki('X448', makeSpki('X448'), 'X448'),

@@ -162,6 +162,17 @@ describe('a refusal', () => {
     expect(code).toBe(255);
   });
 
+  it('is not shown by ssh -N, which has no session; the record has the rule that is missing', async () => {
+    const key = await trial.newCredential('bind:nothing.example');
+    const forwarding = ['-N', '-R', `team=green:0:127.0.0.1:${trial.target.port}`];
+    const { code, stderr } = await runSsh(trial.port, key, forwarding);
+    expect([code, stderr]).toEqual([255, expect.not.stringMatching(/rule|refused/)]);
+    await eventually(async () => {
+      const { body } = await trial.service.admin.get('/bind_decisions?limit=1');
+      expect(body.bind_decisions[0]).toMatchObject({ reason: 'not_permitted', needs: 'bind:team=green' });
+    });
+  });
+
   it('is counted by its reason, and recorded by the service', async () => {
     expect(await trial.metrics()).toMatch(/tunnel_gateway_refused_binds_total\{reason="not_permitted"\} [1-9]/);
     const { body } = await trial.service.admin.get('/bind_decisions?limit=100');

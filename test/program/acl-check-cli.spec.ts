@@ -20,13 +20,15 @@ describe('tunnel-access acl check', () => {
   });
 
   it.each([
-    [['bind:app.example.com:443'], 'app.example.com'],
-    [['bind:app.example.com:443', 'bind:team=blue'], 'app.example.com:80'],
-    [['bind:*.example.com'], 'example.com'],
-    [['bind:*=*'], 'app.example.com'],
-    [['bind:app.example.com:*'], 'app.example.com:0'],
-  ])('ends with 1 if no rule permits it: %j %s', async (rules, target) => {
-    expect(await aclCheck(...rules, target)).toEqual({ code: 1, stdout: 'refused: no rule permits it\n', stderr: '' });
+    [['bind:app.example.com:443'], 'app.example.com', '; it needs the rule bind:app.example.com'],
+    [['bind:app.example.com:443', 'bind:k=v'], 'app.example.com:80', '; it needs the rule bind:app.example.com:80'],
+    [['bind:*.example.com'], 'example.com', '; it needs the rule bind:example.com'],
+    [['bind:*=*'], 'app.example.com', '; it needs the rule bind:app.example.com'],
+    [['bind:app.example.com:*'], 'app.example.com:0', '; it needs the rule bind:app.example.com'],
+    [['bind:team=blue'], 'team=red*', ''],
+  ])('ends with 1 if no rule permits it, and names the rule that would: %j %s', async (rules, target, needs) => {
+    const stdout = `refused: no rule permits it${needs}\n`;
+    expect(await aclCheck(...rules, target)).toEqual({ code: 1, stdout, stderr: '' });
   });
 
   it.each([

@@ -26,8 +26,12 @@ export const EARLIER = JSON.parse(readFileSync(fileOf('answers.json'), 'utf8'), 
 function asToday(name: string, value: unknown): unknown {
   if (name === 'changes' && Array.isArray(value)) return value.filter(({ field }) => !INNER_FIELDS.includes(field));
   if (!isJsonObject(value)) return value;
-  if ('decided_at' in value)
-    return { ...value, gateway_name: null, log_position: null, rule_index: null, read_at: null };
+  if ('matched_rule' in value) {
+    // Every bind that it refused for lack of a rule was of this domain.
+    const answer = { ...value, needs: value.reason === 'not_permitted' ? 'bind:x.example.com' : null };
+    if (!('decided_at' in value)) return answer;
+    return { ...answer, gateway_name: null, log_position: null, rule_index: null, read_at: null };
+  }
   if ('last_used_at' in value && 'id' in value) return { ...value, online: false, last_seen_at: null };
   if ('specversion' in value) {
     return { ...value, source: new URL(String(value.source)).pathname, correlationid: value.operationid };

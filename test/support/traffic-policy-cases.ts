@@ -340,6 +340,23 @@ const OWN: readonly TrafficPolicyCase[] = [
   { what: 'no rules', policy: '{}', sources: { '127.0.0.1': ALLOWED } },
   { what: 'an empty list of rules', policy: '{"on_tcp_connect": []}', sources: { '127.0.0.1': ALLOWED } },
   { what: 'an empty list of rules, in YAML', policy: 'on_tcp_connect: []\n', sources: { '::1': ALLOWED } },
+  ...[
+    ['in double quotes', `"! inCidrRange(conn.client_ip, '10.0.0.0/8')"`],
+    ['in single quotes', "'!inCidrRange(conn.client_ip, ''10.0.0.0/8'')'"],
+    ['in a block', "|-\n          !inCidrRange(conn.client_ip, '10.0.0.0/8')"],
+    ['after other text', "true && !inCidrRange(conn.client_ip, '10.0.0.0/8')"],
+  ].map(([where, expression]) => ({
+    what: `an expression of YAML with ! ${where}`,
+    policy: `on_tcp_connect:\n  - expressions:\n      - ${expression}\n    actions:\n      - type: deny\n`,
+    sources: { '192.0.2.1': DENIED, '10.1.2.3': ALLOWED },
+  })),
+  {
+    what: 'names in quotes that are signs of YAML',
+    policy:
+      'on_tcp_connect:\n  - actions:\n      - type: log\n        config:\n          metadata: { "<<": a << b & *c, "!d": "*" }\n',
+    sources: { '127.0.0.1': ALLOWED },
+    logs: [{ '<<': 'a << b & *c', '!d': '*' }],
+  },
   {
     what: 'other phases without rules',
     policy: '{"on_http_request": [], "on_http_response": null, "on_tcp_connect": [{"actions": [{"type": "deny"}]}]}',
@@ -606,6 +623,22 @@ const expression = (text: string, why: string, page?: string): UnreadableCase =>
   ...(page !== undefined && { page }),
 });
 
+/** Expressions without quotes that YAML reads as something else. */
+const SIGNS_OF_YAML = [
+  ['! and a blank', "! inCidrRange(conn.client_ip, '10.0.0.0/8')", 'a tag (!)'],
+  ['! without a blank', "!inCidrRange(conn.client_ip, '10.0.0.0/8')", 'a tag (!)'],
+  ['! before a name', '!conn.client_ip.isPrivateIp()', 'a tag (!)'],
+  ['! alone', '!', 'a tag (!)'],
+  ['! before a quoted text', `! "conn.client_ip == '10.0.0.1'"`, 'a tag (!)'],
+  ['!! before a type', '!!str conn.client_port == 1', 'a tag (!)'],
+  ['two !', '!a !b', 'a tag (!)'],
+  ['a handle', '!a!b c', 'a tag (!)'],
+  ['& and a name', '&conn.client_port == 1', 'an anchor (&)'],
+  ['& and a blank', '& conn.client_port == 1', 'an anchor (&)'],
+  ['* and a name', '*.example.com', 'an alias (*)'],
+  ['* and a blank', '* conn.client_port', 'an alias (*)'],
+] as const;
+
 /** Policies that are stored, but not applied. */
 export const UNREADABLE_CASES: readonly UnreadableCase[] = [
   { what: 'nothing', policy: ' \n', why: 'the policy is empty; send {} for a policy without rules.' },
@@ -621,13 +654,25 @@ export const UNREADABLE_CASES: readonly UnreadableCase[] = [
     page: 'concepts/expressions',
     policy:
       "on_tcp_connect:\n  - expressions:\n      - !(conn.client_ip in ['98.35.32.113'])\n    actions:\n      - type: deny\n",
-    why: 'the policy is neither JSON nor YAML',
+    why: 'the policy has a tag (!) of YAML in line 3; put it in quotes.',
   },
-  {
-    what: 'an alias of YAML',
-    policy: 'on_tcp_connect:\n  - &a\n    actions: [{ type: deny }]\n  - *a\n',
-    why: 'the policy is neither JSON nor YAML: ',
-  },
+  ...SIGNS_OF_YAML.map(([what, expression, sign]) => ({
+    what,
+    policy: `on_tcp_connect:\n  - expressions:\n      - ${expression}\n    actions:\n      - type: deny\n`,
+    why: `the policy has ${sign} of YAML in line 3; put it in quotes.`,
+  })),
+  ...[
+    ['an anchor of a rule', 'on_tcp_connect:\n  - &a\n    actions: [{ type: deny }]\n  - *a\n', 'an anchor (&)', 2],
+    ['a tag of the whole', '--- !!map\non_tcp_connect: []\n', 'a tag (!)', 1],
+    ['a tag of a key', '{"on_tcp_connect": [], !!bool enabled: "false"}', 'a tag (!)', 1],
+    ['a tag that it declares', '%TAG !a! tag:a.example,2026:\n---\non_tcp_connect: !a!b []\n', 'a tag (!)', 3],
+    ['a merge key', 'on_tcp_connect:\n  - <<: { actions: [] }\n', 'a merge key (<<)', 2],
+    ['a merge key after CRLF', '# one\r\n? <<\r\n: { enabled: false }\r\n', 'a merge key (<<)', 2],
+  ].map(([what, policy, sign, line]) => ({
+    what: `${what} of YAML`,
+    policy: String(policy),
+    why: `the policy has ${sign} of YAML in line ${line}; put it in quotes.`,
+  })),
   {
     what: 'a key twice in YAML',
     policy: 'on_tcp_connect: []\non_tcp_connect: []\n',

@@ -18,8 +18,8 @@ export interface HeldRight {
   credentialId: string;
   version: number;
   expiresAt?: Decision['expiresAt'];
-  /** Closes the tunnel, because the right is gone for this reason. */
-  lose(reason: string): void;
+  /** Closes the tunnel, because the right is gone for this reason. `needs`: the rule that would give it back. */
+  lose(reason: string, needs?: string | null): void;
 }
 
 /** What else the stream of changes concerns. */
@@ -167,7 +167,7 @@ export class LiveRights implements GatewayPart, Followed {
   /** A permission from another account does not count: it is another right, even if it is for the same key. */
   private apply(decision: Decision | undefined, right: HeldRight): void {
     const loss = lossIn(decision, right);
-    if (loss !== undefined) this.drop(right, loss);
+    if (loss !== undefined) this.drop(right, loss, decision?.needs);
     else if (typeof decision?.credential_id === 'string' && typeof decision.version === 'number') {
       right.credentialId = decision.credential_id;
       right.version = decision.version;
@@ -176,9 +176,9 @@ export class LiveRights implements GatewayPart, Followed {
     }
   }
 
-  private drop(right: HeldRight, reason: string): void {
+  private drop(right: HeldRight, reason: string, needs?: string | null): void {
     this.held.delete(right);
-    right.lose(reason);
+    right.lose(reason, needs);
   }
 }
 

@@ -1,12 +1,13 @@
 import type { Decision, IdentifiedKey, ServiceClient, TargetBody } from '../service-client.js';
-import { type BindQuestion, BindRefused, isOfReservation } from './bind-request.js';
+import { BindRefused, isOfReservation } from './bind-request.js';
 import { sentenceOf } from './sentences.js';
 
 /** The service takes 1,000 targets. The smaller limit lets the questions of other clients come in between. */
 const MAX_TARGETS = 100;
 
-/** A question about a bind that the service answered with yes. */
-export interface Permission extends BindQuestion {
+/** A target that the service permitted. */
+export interface Permission {
+  readonly target: TargetBody;
   readonly credentialId: string;
   readonly version: number;
   readonly expiresAt: Decision['expiresAt'];
@@ -30,21 +31,21 @@ export class BindQuestions {
   ) {}
 
   /** Rejects with BindRefused unless every target is permitted, and with Unavailable if the service does not answer. */
-  permissionsFor(questions: readonly BindQuestion[]): Promise<readonly Permission[]> {
-    return Promise.all(questions.map((question) => this.permissionFor(question)));
+  permissionsFor(targets: readonly TargetBody[]): Promise<readonly Permission[]> {
+    return Promise.all(targets.map((target) => this.permissionFor(target)));
   }
 
-  private async permissionFor(question: BindQuestion): Promise<Permission> {
-    const decision = await this.ask(question.target);
+  private async permissionFor(target: TargetBody): Promise<Permission> {
+    const decision = await this.ask(target);
     const refused = (reason: string | undefined) =>
       new BindRefused(
         isOfReservation(reason) ? reason : 'not_permitted',
-        sentenceOf(reason, question.rule, this.source),
+        sentenceOf(reason, decision?.needs, this.source),
       );
     if (decision?.allowed !== true) throw refused(decision?.reason);
     if (decision.account_id !== this.identity.account_id) throw refused('another_account');
     const { credential_id, version, expiresAt } = decision;
-    return { ...question, credentialId: credential_id ?? '', version: version ?? 0, expiresAt };
+    return { target, credentialId: credential_id ?? '', version: version ?? 0, expiresAt };
   }
 
   private ask(target: TargetBody): Promise<Decision | undefined> {

@@ -38,18 +38,12 @@ export class BindRefused extends Error {
 /** The length of the longest rule that the service stores. */
 const MAX_ADDRESS_LENGTH = 512;
 
-export interface BindQuestion {
-  readonly target: TargetBody;
-  /** The rule that would permit this target and no other. */
-  readonly rule: string;
-}
-
 /** A bind that a client asks for. */
 export interface BindRequest {
   /** As the client sent it. Its connections name the bind by these words. */
   readonly asked: { readonly address: string; readonly port: number };
-  /** One question for each label, or for the host. All must be permitted. */
-  readonly questions: readonly BindQuestion[];
+  /** What to ask about: each label, or the host. All must be permitted. */
+  readonly questions: readonly TargetBody[];
   /** A host of this gateway with the address to listen at, or a domain or labels without a listener. */
   readonly target: OwnedHost | { readonly domain: string } | { readonly labels: readonly Label[] };
 }
@@ -65,7 +59,7 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
   try {
     const request = address.includes('=') ? labelled(address) : host(address, port, hosts, ports);
     // The service gets only well-formed targets, so that it refuses them only for their rights.
-    for (const { target } of request.questions) parseBindTarget(target);
+    for (const question of request.questions) parseBindTarget(question);
     return { asked: { address, port }, ...request };
   } catch (error) {
     if (error instanceof ParseError)
@@ -82,8 +76,7 @@ type Read = Omit<BindRequest, 'asked'>;
  */
 function labelled(text: string): Read {
   const labels = readLabels(text);
-  const questions = labels.map((label) => ({ target: { label }, rule: `bind:${label.key}=${label.value}` }));
-  return { questions, target: { labels } };
+  return { questions: labels.map((label) => ({ label })), target: { labels } };
 }
 
 function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Ports): Read {
@@ -97,7 +90,7 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   if (listen !== undefined) return ofAddress(listen, port, hosts, ports);
   // `ssh -R 8000:...` asks for localhost, and its user expects a listener.
   const isAddress = name === 'localhost' || /^\[|\.\d+$/.test(name);
-  if (!isAddress) return { questions: [{ target: { domain: name }, rule: `bind:${name}` }], target: { domain: name } };
+  if (!isAddress) return { questions: [{ domain: name }], target: { domain: name } };
   throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}`);
 }
 
@@ -106,19 +99,19 @@ function ofAddress(listen: OwnedHost, port: number, hosts: readonly OwnedHost[],
   if (refusal !== undefined) {
     throw new BindRefused('not_served', `port ${port} ${refusal}; port 0 takes a free one`);
   }
-  const anyPort = { target: { address: `${listen.host}:0` }, rule: `bind:${listen.host}` };
+  const anyPort = { address: `${listen.host}:0` };
   return { questions: port === 0 ? [anyPort] : questionsAt(listen, port, hosts), target: listen };
 }
 
 /** What to ask about a port of a host. There is more than one question only if very many hosts have its address. */
-export function questionsAt(listen: OwnedHost, port: number, hosts: readonly OwnedHost[]): readonly BindQuestion[] {
-  const [address, rule] = [`${listen.host}:${port}`, `bind:${listen.host}:${port}`];
+export function questionsAt(listen: OwnedHost, port: number, hosts: readonly OwnedHost[]): readonly TargetBody[] {
+  const address = `${listen.host}:${port}`;
   const aliases = aliasesOf(listen, hosts).map((host) => `${host}:${port}`);
-  if (aliases.length === 0) return [{ target: { address }, rule }];
+  if (aliases.length === 0) return [{ address }];
   const parts = Array.from({ length: Math.ceil(aliases.length / MAX_ALIASES) }, (_, n) =>
     aliases.slice(n * MAX_ALIASES, (n + 1) * MAX_ALIASES),
   );
-  return parts.map((part) => ({ target: { address, aliases: part }, rule }));
+  return parts.map((part) => ({ address, aliases: part }));
 }
 
 const namesOf = (hosts: readonly OwnedHost[]): string => hosts.map((owned) => owned.host).join(', ');

@@ -15,8 +15,8 @@ interface BindClient {
   readonly record: TunnelRecord;
   readonly signs: SignsOfLife;
   open(source: Endpoint): Promise<TunnelChannel>;
-  /** The bind has lost its right. `rule`: the rule that would permit it again. */
-  lost(reason: string, rule: string): void;
+  /** The bind has lost its right. `needs`: the rule that would permit it again. */
+  lost(reason: string, needs: string | null | undefined): void;
   /** The bind was cancelled, and its last connection is gone. */
   unused(): void;
 }
@@ -41,9 +41,9 @@ export class Bind implements OpenTunnel {
   ) {
     this.accountId = by.accountId;
     this.target = targetOf(request, port);
-    this.rights = permissions.map(({ target, rule, ...permission }) => ({
+    this.rights = permissions.map(({ target, ...permission }) => ({
       ...{ ...by, ...permission, question: target },
-      lose: (reason) => client.lost(reason, rule),
+      lose: (reason, needs) => client.lost(reason, needs),
     }));
   }
 

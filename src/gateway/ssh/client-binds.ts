@@ -184,7 +184,7 @@ export class ClientBinds implements Holder {
       record,
       signs: this.signs,
       open: (from) => this.channels.open(bound, from, record),
-      lost: (reason, rule) => this.client.attempt(() => this.lost(bind, reason, rule)),
+      lost: (reason, needs) => this.client.attempt(() => this.lost(bind, reason, needs)),
       unused: () => this.unused(bind),
     });
     return bind;
@@ -211,10 +211,10 @@ export class ClientBinds implements Holder {
     return [...this.binds].find((bind) => bind.request.asked.address === address && bind.port === port);
   }
 
-  private lost(bind: Bind, reason: string, rule: string): void {
+  private lost(bind: Bind, reason: string, needs: string | null | undefined): void {
     // A bind of several labels can lose several rights at once.
     if (!this.binds.has(bind) && !this.cancelled.has(bind)) return;
-    this.sayClosed(bind, sentenceOf(reason, rule, this.client.source));
+    this.sayClosed(bind, sentenceOf(reason, needs, this.client.source));
     this.closeBind(bind, reason);
     if (this.isEmpty) this.onEmpty();
   }
@@ -248,7 +248,7 @@ export class ClientBinds implements Holder {
 
 /** With the real port, where the client asked for any. */
 const targetsOf = ({ target, questions }: BindRequest, port: number): readonly TargetBody[] =>
-  'host' in target ? [{ address: `${target.host}:${port}` }] : questions.map((question) => question.target);
+  'host' in target ? [{ address: `${target.host}:${port}` }] : questions;
 
 const unavailable = (message: string): BindRefused =>
   new BindRefused('service_unavailable', `${message}; try again later`);

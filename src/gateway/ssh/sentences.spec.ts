@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { sentenceOf } from './sentences.js';
 
 const RULE = 'bind:a.test:7001';
-const sentence = (reason: string | undefined): string => sentenceOf(reason, RULE, '192.0.2.7');
+const sentence = (reason: string | undefined, needs: string | null = RULE): string =>
+  sentenceOf(reason, needs, '192.0.2.7');
 
 describe('a bind is refused or closed', () => {
   it.each([
@@ -14,5 +15,9 @@ describe('a bind is refused or closed', () => {
     [undefined, 'the service refuses it (undefined)'],
   ])('for %s with a sentence', (reason, expected) => {
     expect(sentence(reason)).toBe(expected);
+  });
+
+  it('without a rule, if none helps', () => {
+    expect(sentence('not_permitted', null)).toBe('no rule of the credential permits it');
   });
 });

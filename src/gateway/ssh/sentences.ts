@@ -26,10 +26,11 @@ const MAX_SHOWN = 100;
 export const shortened = (text: string): string =>
   text.length <= MAX_SHOWN ? text : `${Buffer.from(text.slice(0, MAX_SHOWN)).toString()}...`;
 
-/** Why a bind is refused or closed. `rule`: the rule that would permit it. */
-export function sentenceOf(reason: string | undefined, rule: string, source: string): string {
+/** Why a bind is refused or closed. `needs`: the rule that would permit it, if the service names one. */
+export function sentenceOf(reason: string | undefined, needs: string | null | undefined, source: string): string {
+  const rule = typeof needs === 'string' ? `; it needs the rule ${needs}` : '';
   const sentences: Record<string, string> = {
-    not_permitted: `no rule of the credential permits it; it needs the rule ${rule}`,
+    not_permitted: `no rule of the credential permits it${rule}`,
     source_not_allowed: `the credential may not be used from ${source}`,
     expired: 'the credential has expired',
     owner_inactive: 'the owner of the credential is inactive',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
 import { Problem } from '../../kernel/problem.js';
-import { compile, parseAcl, parseTargetText, permits } from '../../rules/index.js';
+import { compile, parseAcl, parseTargetText, permits, ruleFor } from '../../rules/index.js';
 import { withOfflineExamples } from '../help.js';
 import { print } from '../print.js';
 
@@ -36,8 +36,11 @@ function checkAcl(rules: readonly string[], text: string): void {
   if (text.includes('://')) throw new UsageError(`the target is a URL; write the host alone, as in ${SAMPLE_TARGETS}`);
   if (rules.length === 0)
     throw new UsageError('there is no rule before the target; a credential without rules permits everything');
-  const { permitted, matchedRule } = permits(compile(readRules(rules)), parseTargetText(text));
-  print(permitted ? `permitted by ${matchedRule}` : 'refused: no rule permits it');
+  const target = parseTargetText(text);
+  const { permitted, matchedRule } = permits(compile(readRules(rules)), target);
+  const needs = ruleFor(target);
+  const refused = `refused: no rule permits it${needs === null ? '' : `; it needs the rule ${needs}`}`;
+  print(permitted ? `permitted by ${matchedRule}` : refused);
   if (!permitted) throw new CheckFailed();
 }
 

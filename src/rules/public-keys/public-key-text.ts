@@ -1,6 +1,8 @@
+import { holdsPrivateKey } from './private-keys.js';
 import { wireFormOfPem } from './public-key-pem.js';
 import {
   certificateRefusal,
+  endsWithKeyType,
   isKeyType,
   type KeyType,
   keyTypeNamed,
@@ -13,21 +15,9 @@ interface WireForm {
   /** The type in front of a one-line key. The other forms name the type only inside the blob. */
   readonly declaredType?: KeyType;
   readonly blob: Buffer;
+  /** What is stored beside the key. */
+  readonly comment: string;
 }
-
-/**
- * Every private key file has one of these marks. They are refused anywhere in the text, since a secret in a comment or
- * after the key would also be stored and shown. The first mark covers PEM, OpenSSH, ssh.com and SSH 1, and the last one
- * is `openssh-key-v1` in base64, for a file without its BEGIN line.
- */
-const PRIVATE_KEY_MARKS = [
-  'PRIVATE KEY',
-  'PuTTY-User-Key-File-',
-  'Private-key-format:',
-  'AGE-SECRET-KEY-',
-  'age-secret-key-',
-  'b3BlbnNzaC1rZXktdjE',
-] as const;
 
 /** Control characters except tab, CR and LF: key files never have them, terminals obey them, PostgreSQL refuses NUL. */
 const CONTROL_CHARACTER = /[^\P{Cc}\t\r\n]/u;
@@ -38,7 +28,10 @@ const BEGIN_LINE = /^-{4,5} ?BEGIN /;
 const SSH2_BEGIN = '---- BEGIN SSH2 PUBLIC KEY ----';
 const SSH2_END = '---- END SSH2 PUBLIC KEY ----';
 
-/** Reads a text that is not blank and not too long. Every loop is linear in the text. */
+/**
+ * Reads a text that is not blank and not too long. Every loop is linear in the text. A private key is refused wherever it
+ * is, since a secret in a comment or after the key would also be stored and shown.
+ */
 export function wireFormOf(text: string): WireForm {
   if (holdsPrivateKey(text)) throw refusal(PRIVATE_KEY_SENTENCE);
   refuseOddCharacters(text);
@@ -47,8 +40,6 @@ export function wireFormOf(text: string): WireForm {
   if (trimmed.startsWith('---- BEGIN ')) return wireFormOfSsh2(trimmed);
   return wireFormOfLine(trimmed);
 }
-
-const holdsPrivateKey = (text: string): boolean => PRIVATE_KEY_MARKS.some((mark) => text.includes(mark));
 
 function refuseOddCharacters(text: string): void {
   if (CONTROL_CHARACTER.test(text)) throw refusal('public_key contains a control character; upload it as plain text.');
@@ -72,13 +63,25 @@ function wireFormOfLine(text: string): WireForm {
   if (!isKeyType(type) && namesKeyType(text)) {
     throw refusal('public_key has options or a host name in front; upload only the type, the base64 and a comment.');
   }
+  const [, mistake] = MISTAKES.find(([form]) => form.test(text)) ?? [];
+  if (mistake !== undefined) throw refusal(mistake);
   const declaredType = keyTypeNamed(type);
   if (base64 === undefined) throw refusal(`public_key ends after its type, ${declaredType}; the base64 is missing.`);
   // Two keys without a line break between them: OpenSSH would read the second as a comment and lock its owner out.
   const words = [base64, ...comment];
   if (words.some((word, i) => endsWithKeyType(word) && words[i + 1]?.startsWith('AAAA'))) throw severalKeys();
-  return { declaredType, blob: strictBase64(base64) };
+  return { declaredType, blob: strictBase64(base64), comment: comment.join(' ') };
 }
+
+/** What is sent in place of a line. */
+const MISTAKES: readonly (readonly [form: RegExp, sentence: string])[] = [
+  [/^["'`]/, 'public_key is in quotes; upload the line without them.'],
+  [/^AAAA[A-Za-z0-9+/]/, 'public_key is base64 without its type; put the type in front, such as ssh-ed25519.'],
+  [
+    /^(?:~|@|\.{0,2}\/|file:|[A-Za-z]:\\)|^\S+\.pub$/,
+    'public_key is the path of a file; upload the text of that file.',
+  ],
+];
 
 /** A line of Google's metadata: `dana:ssh-ed25519 AAAA...`. */
 const USER_AND_TYPE = /^[\w.-]+:/;
@@ -89,13 +92,9 @@ const USER_AND_TYPE = /^[\w.-]+:/;
 function refuseEncodedFile(text: string): void {
   if (!/^[A-Za-z0-9+/=\s]+$/.test(text)) return;
   const file = Buffer.from(text, 'base64').toString('latin1');
-  if (holdsPrivateKey(file)) throw refusal(PRIVATE_KEY_SENTENCE);
   if (!file.startsWith('----') && !isKeyType(file.split(BLANKS, 1)[0] ?? '')) return;
   throw refusal('public_key is a whole file in base64; decode it once, for example with base64 -d.');
 }
-
-/** A list without line breaks may have a separator in front of a type: `... a;ssh-ed25519 AAAA...`. */
-const endsWithKeyType = (word: string): boolean => isKeyType(word.replace(/^.*[;,|]/, ''));
 
 const namesKeyType = (line: string): boolean => line.split(BLANKS).some(isKeyType);
 
@@ -114,12 +113,15 @@ function wireFormOfPemText(text: string): WireForm {
   const label = /^-----BEGIN ([A-Z0-9 ]{1,64})-----$/.exec(begin.trimEnd())?.[1];
   if (label === undefined) throw refusal('public_key has more than BEGIN on its first line; keep its line breaks.');
   if (label.endsWith('CERTIFICATE')) throw certificateRefusal();
+  if (label === 'SSH2 PUBLIC KEY') {
+    throw refusal(`public_key has five dashes around its lines; RFC 4716 has four and a blank: "${SSH2_BEGIN}".`);
+  }
   if (label !== 'PUBLIC KEY' && label !== 'RSA PUBLIC KEY') {
     throw refusal('public_key is PEM of another kind; it must begin with BEGIN PUBLIC KEY or BEGIN RSA PUBLIC KEY.');
   }
   const body = bodyBefore(`-----END ${label}-----`, lines);
   if (body[0]?.includes(':')) throw refusal('public_key has header lines in its PEM, which no public key has.');
-  return { blob: wireFormOfPem(bytesIn(body), label === 'PUBLIC KEY' ? 'spki' : 'pkcs1') };
+  return { blob: wireFormOfPem(bytesIn(body), label === 'PUBLIC KEY' ? 'spki' : 'pkcs1'), comment: '' };
 }
 
 function wireFormOfSsh2(text: string): WireForm {
@@ -127,7 +129,9 @@ function wireFormOfSsh2(text: string): WireForm {
   if (begin.trimEnd() !== SSH2_BEGIN) {
     throw refusal(`public_key begins like an RFC 4716 file, but its first line is not "${SSH2_BEGIN}".`);
   }
-  return { blob: bytesIn(withoutHeaders(bodyBefore(SSH2_END, lines))) };
+  const body = bodyBefore(SSH2_END, lines);
+  const key = withoutHeaders(body);
+  return { blob: bytesIn(key), comment: body.slice(0, -key.length).join('\n') };
 }
 
 /** The lines of an armoured block up to its END line, without blanks at their ends. */

@@ -39,6 +39,9 @@ export const PRIVATE_KEY_SENTENCE =
 
 export const isKeyType = (name: string): boolean => BY_NAME.has(name);
 
+/** A list without line breaks has something between its keys: `... a;ssh-ed25519 AAAA...`. */
+export const endsWithKeyType = (word: string): boolean => ACCEPTED.some((type) => word.endsWith(type));
+
 /** The accepted type with this name. Throws the most helpful refusal for any other name. */
 export function keyTypeNamed(name: string): KeyType {
   const type = BY_NAME.get(name);

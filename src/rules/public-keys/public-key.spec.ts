@@ -76,6 +76,7 @@ describe('parsePublicKey', () => {
   });
 
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  const ssh2 = `---- BEGIN SSH2 PUBLIC KEY ----\n${ED25519.slice(12)}\n---- END SSH2 PUBLIC KEY ----\n`;
   const pem =
     '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAaR245NW/G+llk4fguDMfxcZKGHoFkFQEe6rhos35De0=\n-----END PUBLIC KEY-----';
   it.each([
@@ -88,6 +89,21 @@ describe('parsePublicKey', () => {
     ['keys joined by a semicolon', `${ED25519} a;${ED25519} b`, /more than one key/],
     ['keys joined without a comment', `${ED25519};${ED25519}`, /more than one key/],
     ['keys joined by a comma', `${ED25519} a,${ED25519}`, /more than one key/],
+    ['keys joined by a backslash and n', String.raw`${ED25519} a\n${ED25519} b`, /more than one key/],
+    ['keys joined by a line break of a URL', `${ED25519}%0A${ED25519}`, /more than one key/],
+    ['a line in double quotes', `"${ED25519} dana"`, /is in quotes/],
+    ['a line in single quotes', ` '${ED25519}'\n`, /is in quotes/],
+    ['base64 alone', ED25519.slice(12), /without its type/],
+    ['base64 with a comment', `${ED25519.slice(12)} dana`, /without its type/],
+    ['a path', '~/.ssh/id_ed25519.pub', /is the path of a file/],
+    ['a path of Windows', String.raw`C:\Users\Dana K\.ssh\id_rsa.pub`, /is the path of a file/],
+    ['a name of a file', 'id_ed25519.pub', /is the path of a file/],
+    ['a path of curl', '@./laptop.pub', /is the path of a file/],
+    [
+      'RFC 4716 with five dashes',
+      ssh2.replace(/----/g, '-----').replace(/- (?=BEGIN|END)|(?<=KEY) -/g, '-'),
+      /five dashes/,
+    ],
   ])('names the cause of a refusal: %s', (_, text, says) => {
     expect(refusalOf(text)).toMatchObject({ problem: 'public_key_invalid', message: expect.stringMatching(says) });
   });

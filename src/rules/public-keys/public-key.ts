@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import sshpk from 'sshpk';
 import { Problem } from '../../kernel/problem.js';
+import { holdsPrivateNumbers } from './private-numbers.js';
 import { keyInBlob } from './public-key-blob.js';
 import { wireFormOf } from './public-key-text.js';
-import { isFingerprint, type KeyType, MAX_PUBLIC_KEY_BYTES, refusal } from './public-key-type.js';
+import { isFingerprint, type KeyType, MAX_PUBLIC_KEY_BYTES, PRIVATE_KEY_SENTENCE, refusal } from './public-key-type.js';
 
 /** A valid public key, read to its last byte. The caller keeps the uploaded text. */
 export interface PublicKey {
@@ -31,8 +32,9 @@ export const DEFAULT_KEY_POLICY: KeyPolicy = { minRsaBits: 2048, deniedFingerpri
  * mistake.
  */
 export function parsePublicKey(text: unknown, policy: KeyPolicy = DEFAULT_KEY_POLICY): PublicKey {
-  const { declaredType, blob } = wireFormOf(presentText(text));
+  const { declaredType, blob, comment } = wireFormOf(presentText(text));
   const { type, bits } = keyInBlob(blob);
+  if (holdsPrivateNumbers(comment)) throw refusal(PRIVATE_KEY_SENTENCE);
   if (declaredType !== undefined && declaredType !== type) {
     throw refusal(`public_key says it is ${declaredType}, but its base64 holds ${type}; copy it again.`);
   }

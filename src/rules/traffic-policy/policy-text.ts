@@ -1,4 +1,12 @@
-import { load, YAMLException } from 'js-yaml';
+import {
+  constructFromEvents,
+  EVENT_ALIAS,
+  EVENT_SCALAR,
+  type Event,
+  parseEvents,
+  SCALAR_STYLE_PLAIN,
+  YAMLException,
+} from 'js-yaml';
 import { messageOf } from '../../kernel/error-message.js';
 import type { WorkInTurns } from '../../kernel/in-turns.js';
 import { isJsonObject } from '../../kernel/json-object.js';
@@ -21,8 +29,7 @@ interface PolicyDocument {
 
 /**
  * The object that a text in JSON or YAML is. js-yaml reads YAML: of the hostile texts that were tried none took more
- * than 0.6 µs a byte, where `yaml` took minutes for nested keys. Aliases are refused, since a few of them can stand for a
- * document without end.
+ * than 0.6 µs a byte, where `yaml` took minutes for nested keys.
  */
 export async function readPolicyText(text: string, turns: WorkInTurns): Promise<PolicyDocument> {
   const bytes = Buffer.byteLength(text);
@@ -85,14 +92,49 @@ function countsIn(document: unknown): { readonly fields: number; readonly parts:
 
 function yamlOf(text: string): unknown {
   // js-yaml takes 20 µs for each document before it says that there is more than one.
-  if ((text.match(/^(?:---|\.\.\.)(?=\s|$)/gm)?.length ?? 0) > 2) {
-    throw new UnreadablePolicy(THE_POLICY, 'has more than one document of YAML; send one.');
-  }
+  if ((text.match(/^(?:---|\.\.\.)(?=\s|$)/gm)?.length ?? 0) > 2) throw severalDocuments();
+  const events = readYaml(text, () => parseEvents(text, { maxDepth: MAX_DEPTH }));
+  for (const event of events) refuseSigns(event, text);
+  const [document, ...others] = readYaml(text, () => constructFromEvents(events, { source: text }));
+  if (others.length > 0) throw severalDocuments();
+  return document;
+}
+
+const severalDocuments = () => new UnreadablePolicy(THE_POLICY, 'has more than one document of YAML; send one.');
+
+function readYaml<Read>(text: string, read: () => Read): Read {
   try {
-    return load(text, { maxDepth: MAX_DEPTH, maxAliases: 0 });
+    return read();
   } catch (error) {
+    if (error instanceof YAMLException) refuseNamedSign(error, text);
     throw new UnreadablePolicy(THE_POLICY, `is neither JSON nor YAML: ${yamlReason(error)}.`);
   }
+}
+
+/**
+ * What YAML takes out of a text. Who begins an expression with such a sign means the sign: js-yaml reads
+ * `! inCidrRange(...)` as `inCidrRange(...)` with a tag, which would let in whom the policy keeps out.
+ */
+const SIGNS = { tag: 'a tag (!)', anchor: 'an anchor (&)', alias: 'an alias (*)', merge: 'a merge key (<<)' } as const;
+
+function refuseSigns(event: Event, text: string): void {
+  if (event.type === EVENT_ALIAS) throw signRefusal('alias', text, event.anchorStart);
+  if ('tagStart' in event && event.tagStart >= 0) throw signRefusal('tag', text, event.tagStart);
+  if ('anchorStart' in event && event.anchorStart >= 0) throw signRefusal('anchor', text, event.anchorStart);
+  const isPlain = event.type === EVENT_SCALAR && event.style === SCALAR_STYLE_PLAIN;
+  if (isPlain && text.slice(event.valueStart, event.valueEnd) === '<<')
+    throw signRefusal('merge', text, event.valueStart);
+}
+
+/** js-yaml names what it cannot read: `tag suffix cannot contain flow indicator characters`. */
+function refuseNamedSign({ reason, mark }: YAMLException, text: string): void {
+  const [, name] = /\b(tag|anchor|alias)\b/.exec(reason) ?? [];
+  if (name === 'tag' || name === 'anchor' || name === 'alias') throw signRefusal(name, text, mark?.position ?? 0);
+}
+
+function signRefusal(sign: keyof typeof SIGNS, text: string, at: number): UnreadablePolicy {
+  const line = text.slice(0, at).split(/\r\n|\r|\n/).length;
+  return new UnreadablePolicy(THE_POLICY, `has ${SIGNS[sign]} of YAML in line ${line}; put it in quotes.`);
 }
 
 /** Without what V8 quotes of the text. */

@@ -6,6 +6,7 @@ import {
   CREDENTIAL_ID,
   FINGERPRINT,
   LAST_USED_AT,
+  NEEDS,
   nullable,
   OWNER_ID,
   TARGET_SCHEMA,
@@ -156,6 +157,7 @@ export class BindDecisionAnswer {
     example: 'bind:*.example.com',
   })
   matched_rule!: string | null;
+  @ApiField(NEEDS) needs!: string | null;
   @ApiField(
     nullable({
       ...CREDENTIAL_ID,
@@ -173,10 +175,18 @@ export class BindDecisionAnswer {
   expires_in_ms?: number;
 }
 
-export const toAnswer = ({ allowed, reason, matchedRule, grant, expiresInMs }: BindDecision): BindDecisionAnswer => ({
+export const toAnswer = ({
+  allowed,
+  reason,
+  matchedRule,
+  needs,
+  grant,
+  expiresInMs,
+}: BindDecision): BindDecisionAnswer => ({
   allowed,
   reason,
   matched_rule: matchedRule,
+  needs,
   credential_id: grant?.credentialId ?? null,
   account_id: grant?.accountId ?? null,
   owner_id: grant?.ownerId ?? null,

@@ -1,7 +1,14 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { mapInTurns } from '../../../kernel/in-turns.js';
 import { malformed } from '../../../kernel/problem.js';
-import { compileParsed, parseBindRule, permits, refuseTooManyRules, rulesWithinLimit } from '../../../rules/index.js';
+import {
+  compileParsed,
+  parseBindRule,
+  permits,
+  refuseTooManyRules,
+  ruleFor,
+  rulesWithinLimit,
+} from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
@@ -80,9 +87,10 @@ export class ChecksController {
       const { results } = await mapInTurns(targets, (one) => {
         const reserved = judge(request.caller.accountId, one);
         const { permitted, matchedRule } = permits(rules, one);
-        if (reserved !== undefined) return { allowed: false, reason: reserved, matchedRule: null };
-        const reason = permitted ? ('permitted' as const) : ('not_permitted' as const);
-        return { allowed: permitted, reason, matchedRule };
+        if (reserved !== undefined) return { allowed: false, reason: reserved, matchedRule: null, needs: null };
+        return permitted
+          ? { allowed: true, reason: 'permitted' as const, matchedRule, needs: null }
+          : { allowed: false, reason: 'not_permitted' as const, matchedRule, needs: ruleFor(one) };
       });
       return toChecks(results, isList);
     });

@@ -2,6 +2,7 @@ import { ApiField } from '../../http/openapi/decorators.js';
 import { Anything, List, TextOfBytes } from '../../http/validated-body.js';
 import { ACL } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { MAX_SOURCE_BYTES, TARGET } from '../binds/binds.resource.js';
+import { NEEDS } from '../decision-record/bind-decision-fields.js';
 import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
 
 export class CredentialCheckBody {
@@ -28,6 +29,7 @@ export class BindCheck {
     example: 'bind:*.example.com',
   })
   matched_rule!: string | null;
+  @ApiField(NEEDS) needs!: string | null;
 }
 
 export class BindChecks {
@@ -35,11 +37,16 @@ export class BindChecks {
   decisions!: readonly BindCheck[];
 }
 
-type Answered = Pick<BindDecision, 'allowed' | 'reason' | 'matchedRule'>;
+type Answered = Pick<BindDecision, 'allowed' | 'reason' | 'matchedRule' | 'needs'>;
 
 /** A list of targets is answered with a list, as by `authorize`. */
 export function toChecks(decisions: readonly Answered[], isList: boolean): BindCheck | BindChecks {
-  const checks = decisions.map(({ allowed, reason, matchedRule }) => ({ allowed, reason, matched_rule: matchedRule }));
+  const checks = decisions.map(({ allowed, reason, matchedRule, needs }) => ({
+    allowed,
+    reason,
+    matched_rule: matchedRule,
+    needs,
+  }));
   const [first] = checks;
   return isList || first === undefined ? { decisions: checks } : first;
 }

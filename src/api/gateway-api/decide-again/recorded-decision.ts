@@ -6,13 +6,13 @@ import { type BindDecisionAnswer, toAnswer } from '../binds/binds.resource.js';
 import type { RecordedBindDecision } from '../decision-record/bind-decisions.resource.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
 
-/** What a gateway is answered, with an empty field as null. */
-export type DecisionAnswer = Readonly<BindDecisionAnswer> & Pick<RecordedBindDecision, 'rule_index'>;
+/** What a gateway is answered and the record has, with an empty field as null. */
+export type DecisionAnswer = Readonly<Omit<BindDecisionAnswer, 'needs'>> & Pick<RecordedBindDecision, 'rule_index'>;
 
-export const answerOf = (decision: BindDecision): DecisionAnswer => ({
-  ...toAnswer(decision),
-  rule_index: decision.ruleIndex,
-});
+export function answerOf(decision: BindDecision): DecisionAnswer {
+  const { needs: _, ...answer } = toAnswer(decision);
+  return { ...answer, rule_index: decision.ruleIndex };
+}
 
 /** A decision of the table `bind_decisions`: what was asked, under which circumstances, and what was answered. */
 export interface RecordedDecision {

@@ -39,6 +39,15 @@ export const nullable = <Field extends { readonly description: string; readonly 
   nullable: true,
 });
 
+/** The rule that a refusal lacks. */
+export const NEEDS = {
+  description:
+    'The rule that would permit the tunnel, as one writes it in `acl`. Null if the tunnel is permitted, if no rule helps, or if only a wider rule would permit the label.',
+  type: 'string' as const,
+  nullable: true,
+  example: null,
+};
+
 /** As GATEWAY_TOKENS takes it. */
 export const GATEWAY_NAME = {
   description: 'Name of the gateway in `GATEWAY_TOKENS`; null if its token has no name.',

@@ -1,11 +1,13 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_TIME, idField } from '../../http/openapi/parts.js';
 import { REASONS } from '../decisions/bind-decision.js';
+import { ruleNeededBy } from '../decisions/bind-target-form.js';
 import {
   CREDENTIAL_ID,
   FINGERPRINT,
   GATEWAY_NAME,
   LAST_USED_AT,
+  NEEDS,
   nullable,
   OWNER_ID,
   TARGET_SCHEMA,
@@ -40,6 +42,7 @@ export class BindDecisionResource {
     example: 'bind:*.example.com',
   })
   matched_rule!: string | null;
+  @ApiField(NEEDS) needs!: string | null;
   @ApiField({ ...TARGET_SCHEMA, type: 'object', example: { domain: 'app.example.com' } }) target!: object;
   @ApiField({
     ...CREDENTIAL_ID,
@@ -62,16 +65,25 @@ export class BindDecisionResource {
   read_at!: string | null;
 }
 
-/** A row of `bind_decisions`, under the names of the resource. */
-export type RecordedBindDecision = Omit<BindDecisionResource, 'decided_at' | 'read_at'> & {
+/** A row of `bind_decisions`, under the names of the resource. What it needs is not stored. */
+export type RecordedBindDecision = Omit<BindDecisionResource, 'decided_at' | 'read_at' | 'needs'> & {
   readonly decided_at: Date;
   readonly read_at: Date | null;
 };
 
-export const toResource = (decision: RecordedBindDecision): BindDecisionResource => ({
-  ...decision,
-  decided_at: decision.decided_at.toISOString(),
-  read_at: decision.read_at?.toISOString() ?? null,
+export const toResource = ({
+  id,
+  decided_at,
+  allowed,
+  reason,
+  matched_rule,
+  read_at,
+  ...asked
+}: RecordedBindDecision): BindDecisionResource => ({
+  ...{ id, decided_at: decided_at.toISOString(), allowed, reason, matched_rule },
+  needs: reason === 'not_permitted' ? ruleNeededBy(asked.target) : null,
+  ...asked,
+  read_at: read_at?.toISOString() ?? null,
 });
 
 export class CredentialUsageResource {

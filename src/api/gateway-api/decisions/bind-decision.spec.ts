@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compile, permits } from '../../../rules/bind-rules/acl.js';
 import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
+import { ruleFor } from '../../../rules/bind-rules/rule-for-target.js';
 import type { Judge } from '../../reservations/reservation.js';
 import { bindDecider } from './bind-decision.js';
 
@@ -57,7 +58,7 @@ const targets = fc.constantFrom<BindTarget>(
 );
 
 describe('bindDecider', () => {
-  it('allows exactly what a credential with an active owner, neither expired nor used from elsewhere, permits, and names it with its rule', () => {
+  it('allows exactly what a credential with an active owner, neither expired nor used from elsewhere, permits, and names it with its rule; a refusal for lack of one names that rule', () => {
     fc.assert(
       fc.property(grants, targets, (owned, target) => {
         const all = owned.map(([acl, state], n) => grantOf(`sshcr_${n}`, acl, state));
@@ -68,6 +69,7 @@ describe('bindDecider', () => {
         const decision = decideOf(all, target);
         expect(decision.allowed).toBe(first !== undefined);
         expect(decision.reason === 'permitted').toBe(decision.allowed);
+        expect(decision.needs).toBe(decision.reason === 'not_permitted' ? ruleFor(target) : null);
         if (first === undefined) expect(decision.matchedRule).toBeNull();
         else {
           expect(decision.grant).toBe(first);

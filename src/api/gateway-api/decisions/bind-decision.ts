@@ -1,4 +1,4 @@
-import { type BindTarget, type CompiledAcl, permits } from '../../../rules/index.js';
+import { type BindTarget, type CompiledAcl, permits, ruleFor } from '../../../rules/index.js';
 import { type Judge, RESERVATION_REASONS } from '../../reservations/reservation.js';
 
 /** A credential of a key, on the account that the key belongs to. It may not be live. */
@@ -44,6 +44,8 @@ export interface BindDecision {
   readonly matchedRule: string | null;
   /** Index of that rule in the ACL of the grant. */
   readonly ruleIndex: number | null;
+  /** The rule that would permit; null unless only a rule is missing. */
+  readonly needs: string | null;
   /** The grant that permits; otherwise the oldest one that was considered. Undefined if the key is unknown. */
   readonly grant: CredentialGrant | undefined;
   /** In how many milliseconds the last grant that permits expires; null: never, or none permits. */
@@ -79,7 +81,7 @@ function permission(here: readonly LiveGrant[], target: BindTarget): BindDecisio
     const { permitted, matchedRule, ruleIndex } = permits(grant.acl, target);
     if (!permitted) continue;
     const { expiresInMs } = grant;
-    found ??= { allowed: true, reason: 'permitted', matchedRule, ruleIndex, grant, expiresInMs };
+    found ??= { allowed: true, reason: 'permitted', matchedRule, ruleIndex, needs: null, grant, expiresInMs };
     if (expiresInMs === null) return { ...found, expiresInMs };
     found = { ...found, expiresInMs: Math.max(found.expiresInMs ?? 0, expiresInMs) };
   }
@@ -88,7 +90,7 @@ function permission(here: readonly LiveGrant[], target: BindTarget): BindDecisio
 
 function refusalOfLive(here: readonly LiveGrant[], elsewhere: readonly LiveGrant[], target: BindTarget): BindDecision {
   const permitting = elsewhere.find(({ acl }) => permits(acl, target).permitted);
-  if (here.length > 0 && permitting === undefined) return refusal('not_permitted', here[0]);
+  if (here.length > 0 && permitting === undefined) return refusal('not_permitted', here[0], ruleFor(target));
   return refusal('source_not_allowed', permitting ?? elsewhere[0]);
 }
 
@@ -98,11 +100,16 @@ function refusalWithoutLive(grants: readonly CredentialGrant[], oldest: Credenti
   return expired === undefined ? refusal('owner_inactive', oldest) : refusal('expired', expired);
 }
 
-export const refusal = (reason: Reason, grant: CredentialGrant | undefined): BindDecision => ({
+export const refusal = (
+  reason: Reason,
+  grant: CredentialGrant | undefined,
+  needs: string | null = null,
+): BindDecision => ({
   allowed: false,
   reason,
   matchedRule: null,
   ruleIndex: null,
+  needs,
   grant,
   expiresInMs: null,
 });
