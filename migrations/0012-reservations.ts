@@ -106,12 +106,18 @@ export class Reservations1795996800012 extends Topic {
     -- The claims of all hosts under a wildcard are a range of these.
     create index claims_hostports on claims (reverse(host_of(value)) collate "C") where left(value, 9) = 'hostport:';
 
-    -- Names share locks, since an import of many names would else fill the memory that all sessions have for locks.
+    -- Names share locks, since an import of many names would else fill the memory that all sessions have for locks. A batch
+    -- can reserve in both tables, each of which has a trigger. So the first trigger locks the names of all events of the
+    -- transaction, in one order: if each locked those of its table, two batches could wait for each other.
     create function lock_names(names text[]) returns void language plpgsql as $$
     begin
-      -- In one order. An append has one reservation, so two appends never wait for each other; an import runs alone.
-      perform pg_advisory_xact_lock(hashtext('reserved names'), place)
-        from (select distinct abs(hashtext(name) % 256) as place from unnest(names) as name order by place) as sorted;
+      perform pg_advisory_xact_lock(hashtext('reserved names'), place) from (
+        select distinct abs(hashtext(registrable_name(host_of(name))) % 256) as place from (
+          select unnest(names) as name
+          union all
+          select coalesce(e.data::json ->> 'addr', e.data::json ->> 'domain') from events e
+          where e.transaction_id = pg_current_xact_id() and left(e.stream_id, 3) in ('ra_', 'rd_') and e.stream_version = 1
+        ) as reserved order by place) as sorted;
     end $$;
 
     -- Also looks again at what rests, since its deletion can be newer than what the service has read. An import ends a rest,
@@ -128,7 +134,7 @@ export class Reservations1795996800012 extends Topic {
       else
         select array_agg(d.domain), array_agg(d.account_id) into names, accounts from added d;
       end if;
-      perform lock_names(array(select registrable_name(host_of(name)) from unnest(names) as name));
+      perform lock_names(names);
       select exists (select from unnest(names, accounts) as n(name, account)
           cross join lateral reserving_accounts(host_of(n.name), host_of(n.name) = n.name) r where r <> n.account),
         exists (select from unnest(names, accounts) as n(name, account)
