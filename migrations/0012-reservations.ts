@@ -157,6 +157,34 @@ export class Reservations1795996800012 extends Topic {
       or current_setting('tunnel_access.import', true) = 'on')
     execute function refuse_reserved_elsewhere();
 
+    -- The reservations of an account, with those of its names that rest, but for one name. It counts no further than most.
+    create function reservations_of(account text, most int, but text) returns int language sql stable parallel safe as $$
+      select count(*)::int from (
+        (select from reserved_addrs a where a.account_id = account limit most)
+        union all (select from reserved_domains d where d.account_id = account limit most)
+        union all (select from resting_names r where r.account_id = account and r.name <> but
+          and r.until > statement_timestamp() limit most)) counted
+    $$;
+
+    -- Appends of an account run one after another, so it sees those that were committed since the decision. Only the append
+    -- of a create sets a maximum: a repair and an import do not count.
+    create function refuse_too_many_reservations() returns trigger language plpgsql as $$
+    declare
+      maximum int := current_setting('tunnel_access.max_' || tg_table_name);
+    begin
+      if exists (select from (select distinct account_id from added) a where reservations_of(a.account_id, maximum + 1, '') > maximum) then
+        raise exception 'the account has more than % reservations', maximum
+          using errcode = 'check_violation', constraint = 'too_many_reservations', table = tg_table_name;
+      end if;
+      return null;
+    end $$;
+    create trigger reserved_addrs_maximum after insert on reserved_addrs referencing new table as added
+    for each statement when (current_setting('tunnel_access.max_reserved_addrs', true) <> '')
+    execute function refuse_too_many_reservations();
+    create trigger reserved_domains_maximum after insert on reserved_domains referencing new table as added
+    for each statement when (current_setting('tunnel_access.max_reserved_domains', true) <> '')
+    execute function refuse_too_many_reservations();
+
     create function rest_deleted() returns trigger language plpgsql as $$
     begin
       insert into resting_names (name, account_id, until)

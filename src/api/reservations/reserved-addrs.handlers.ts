@@ -82,7 +82,8 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
 
   /** `choose`: what to reserve; throws Problem. A repetition under an Idempotency-Key chooses nothing. */
   private create(context: RequestContext, choose: () => Promise<ReservedAddr>) {
-    return this.changes.create(RESERVED_ADDRS, context, async () => reservedAddr.create(await choose()));
+    const decide = async () => reservedAddr.create(await choose());
+    return this.free.withinMaximum((options) => this.changes.create(RESERVED_ADDRS, context, decide, options));
   }
 }
 

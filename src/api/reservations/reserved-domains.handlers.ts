@@ -39,7 +39,8 @@ class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomai
       await this.free.requireRoom(context.accountId, domain);
       return reservedDomain.create({ description, metadata, domain, text, region });
     };
-    const create = () => this.changes.create(RESERVED_DOMAINS, context, decide);
+    const create = () =>
+      this.free.withinMaximum((options) => this.changes.create(RESERVED_DOMAINS, context, decide, options));
     return retryOnConstraints([RESTS_CONSTRAINT], create).catch((error) => explain(error, domain));
   }
 

@@ -14,6 +14,7 @@ import {
   FORGET_TUNNEL_ENDS,
   HEAR_GATEWAY,
   LOCK_GATEWAY,
+  LOCK_TOKEN,
   OPEN_SESSIONS,
   OPEN_TUNNELS,
   STOPPED_SESSIONS,
@@ -126,6 +127,7 @@ export class SessionReports {
 }
 
 async function refuseTooMany(transaction: Transaction, token: readonly unknown[]): Promise<void> {
+  await transaction.run(LOCK_TOKEN, token);
   const { gateways } = await useOf(transaction, token);
   if (gateways < MAX_GATEWAYS_OF_TOKEN) return;
   throw new Problem('too_many_requests', `This token has ${gateways} gateways, which is the maximum.`);

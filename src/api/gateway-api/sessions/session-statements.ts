@@ -14,6 +14,12 @@ export const ADD_GATEWAY = {
     values ($1, $2, $3, $4, $4, clock_timestamp()) on conflict (id) do nothing returning id`,
 };
 
+/** Gateways of a token begin one after another, so that each counts those before it. $1 and $2: its name and account. */
+export const LOCK_TOKEN = {
+  name: 'lock_gateway_token',
+  text: `select pg_advisory_xact_lock(hashtext('gateways of a token'), hashtext(concat_ws(' ', $1::text, $2::text)))`,
+};
+
 /** The runs and the open sessions of a token. $1 and $2: its name and account. */
 export const USE_OF_TOKEN = {
   name: 'use_of_gateway_token',
