@@ -50,10 +50,12 @@ export class Reservations1795996800012 extends Topic {
     create index reserved_domains_reversed on reserved_domains (reverse(domain) collate "C");
 
     -- No fold: the event of a deletion says for how long its name rests (rest_ms). There is at most one row for each name.
+    -- since: when it was reserved. Null: nobody knows, so it counts as older than all that is reserved.
     create table resting_names (
       name text collate "C" not null,
       account_id text collate "C" not null,
       until timestamptz not null,
+      since timestamptz,
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
     -- For an export, account by account, and for the number of names of an account that rest.
@@ -64,15 +66,15 @@ export class Reservations1795996800012 extends Topic {
     create index resting_names_until on resting_names ((until at time zone 'UTC'));
 
     -- The names that rest and overlap an address, a host or a wildcard. A host overlaps the addresses at it.
-    create function resting_of(wanted text) returns table (account_id text, until timestamptz)
+    create function resting_of(wanted text) returns table (account_id text, until timestamptz, since timestamptz)
     language sql stable parallel safe as $$
-      select r.account_id, r.until from resting_names r
+      select r.account_id, r.until, r.since from resting_names r
         where r.name = any(wanted || covering_names(host_of(wanted))) and r.until > statement_timestamp()
       union all
-      select r.account_id, r.until from resting_names r
+      select r.account_id, r.until, r.since from resting_names r
         where host_of(wanted) = wanted and r.name > wanted || ':' and r.name < wanted || ';' and r.until > statement_timestamp()
       union all
-      select r.account_id, r.until from resting_names r where wanted like '*.%'
+      select r.account_id, r.until, r.since from resting_names r where wanted like '*.%'
         and reverse(host_of(r.name)) collate "C" >= reverse(substr(host_of(wanted), 2)) collate "C"
         and reverse(host_of(r.name)) collate "C" < reverse(substr(host_of(wanted), 3)) || '/' collate "C"
         and r.until > statement_timestamp()
@@ -187,13 +189,15 @@ export class Reservations1795996800012 extends Topic {
 
     create function rest_deleted() returns trigger language plpgsql as $$
     begin
-      insert into resting_names (name, account_id, until)
+      insert into resting_names (name, account_id, until, since)
       select coalesce(to_jsonb(r) ->> 'addr', to_jsonb(r) ->> 'domain') as name, r.account_id,
         clock_timestamp() + make_interval(secs => coalesce((
           select (e.data::json ->> 'rest_ms')::float8 from events e
-          where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = r.version + 1), 3600000) / 1000)
+          where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = r.version + 1), 3600000) / 1000),
+        (select e.recorded_at from events e
+          where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = 1)
       from removed r order by name
-      on conflict (name) do update set account_id = excluded.account_id, until = excluded.until;
+      on conflict (name) do update set account_id = excluded.account_id, until = excluded.until, since = excluded.since;
       -- The streams of edges look for the ends of rests each moment. As an array, so that PostgreSQL selects the rows once.
       delete from resting_names where name = any(array(
         select o.name from resting_names o

@@ -44,7 +44,7 @@ const SCHEMA = {
   Transparency1795996800009: '3e5e1b13b4b89efd',
   TunnelSessions1795996800010: 'f2a49a593d3b1266',
   TunnelRecords1795996800011: 'faa343e4ed09a8b9',
-  Reservations1795996800012: 'af7b700eec133236',
+  Reservations1795996800012: '97fc2b9418191b3c',
 };
 
 /** The SQL of each migration, without comments and blanks. */
