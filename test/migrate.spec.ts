@@ -42,7 +42,7 @@ const SCHEMA = {
   Claims1795996800007: '24cfb54e7db3b837',
   BindDecisions1795996800008: 'c49d9fc7c6fcf7c7',
   Transparency1795996800009: '3e5e1b13b4b89efd',
-  TunnelSessions1795996800010: 'f2a49a593d3b1266',
+  TunnelSessions1795996800010: '50b2283a7790524d',
   TunnelRecords1795996800011: 'faa343e4ed09a8b9',
   Reservations1795996800012: '97fc2b9418191b3c',
 };

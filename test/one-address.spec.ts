@@ -4,6 +4,7 @@ import { type TestCredential, upload } from './support/decisions.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, type TestPrincipal } from './support/principals.js';
 import { GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
+import { ReportingGateway } from './support/session-reports.js';
 
 /** Whose an address with several names is. The accounts reserve at one instance, and gateways ask another one. */
 const TOKEN_OF_ONE = 'a-token-of-one-account-0123';
@@ -137,5 +138,79 @@ describe('of two names of one address', () => {
     await reserve(a, x);
     await reserve(b, wild.replace('*.', 'b.'));
     expect(await reasons([x, wild])).toEqual(['reserved_elsewhere', 'reserved_elsewhere']);
+  });
+});
+
+describe('a gateway for all accounts', () => {
+  const [x, y] = ['told.example.com', 'also.told.example.org'];
+  const about = (...hosts: readonly (readonly [string, string])[]) => ({
+    gateway: { hosts: hosts.map(([host, listen_address]) => ({ host, listen_address })) },
+  });
+  const told = (token: string, body: object) => new ReportingGateway(new ApiClient(hasty.app.url, token)).whole(body);
+  beforeAll(async () => {
+    const answers = [
+      await told(GATEWAY_TOKEN, about([x, '0.0.0.0'], [y, '192.0.2.7'], ['other.example.net', '2001:db8::7'])),
+      await told(GATEWAY_TOKEN, about([POOL.host, '192.0.2.8'], ['free.example.net', '192.0.2.8'])),
+      await told(TOKEN_OF_ONE, about(['theirs.example.com', '192.0.2.9'], ['also.theirs.example.org', '192.0.2.9'])),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  it.each([x, '*.example.com', '*.told.example.org'])(
+    'lets nobody reserve the domain %s, which covers a host of it',
+    async (domain) => {
+      const refused = { status: 409, body: { msg: expect.stringContaining('all accounts share the host') } };
+      expect(await create(b, domain)).toMatchObject(refused);
+    },
+  );
+
+  it('lets nobody reserve another name of an address that another account has reserved, or had', async () => {
+    const free = await reserve(a, `${x}:1`);
+    const refused = { status: 409, body: { msg: expect.stringContaining(`is another name of '${x}:1'`) } };
+    expect(await create(b, `${y}:1`)).toMatchObject(refused);
+    for (const [by, name] of [
+      [b, `${y}:2`],
+      [b, 'other.example.net:1'],
+      [a, `${y}:1`],
+    ] as const)
+      await reserve(by, name);
+    await free();
+    expect(await create(b, `${x}:1`)).toMatchObject({ status: 409 });
+    const second = await reserve(a, `${x}:3`);
+    await second();
+    expect(await create(b, `${y}:3`)).toMatchObject({ status: 409 });
+  });
+
+  it('lets nobody reserve another name of an address in a pool, and takes no address of the pool from anybody', async () => {
+    const other = await create(b, 'free.example.net:20001');
+    expect(other).toMatchObject({ status: 409, body: { msg: expect.stringContaining('in a pool') } });
+    await reserve(b, 'free.example.net:7');
+    await reserve(a, `${POOL.host}:20001`);
+  });
+
+  it('repeats what was made before it said so', async () => {
+    const once = { 'idempotency-key': 'before' };
+    const make = () => b.client.post('/reserved_domains', { domain: 'late.example.net' }, once);
+    const first = await make();
+    await told(GATEWAY_TOKEN, about(['late.example.net', '192.0.2.10']));
+    expect((await make()).body).toEqual(first.body);
+  });
+
+  it('of one account says nothing about the hosts of others', async () => {
+    await reserve(a, 'theirs.example.com:1');
+    await reserve(b, 'also.theirs.example.org:1');
+    await reserve(b, '*.theirs.example.org');
+  });
+
+  it.each([
+    ['hosts', 'gateway.hosts must be a list'],
+    [[7], 'gateway.hosts[0] must be an object'],
+    [[{ host: '*.example.com', listen_address: '::' }], "gateway.hosts[0].host '*.example.com' is not a host"],
+    [[{ host: 'a.example.com' }], 'gateway.hosts[0].listen_address is missing'],
+    [[{ host: 'a.example.com', listen_address: '::', port: 1 }], 'gateway.hosts[0] has a field'],
+    [Array(1_001).fill({}), 'gateway.hosts has 1001 items'],
+  ])('is told which of its hosts cannot be read, case %#', async (hosts, msg) => {
+    const refused = { status: 400, body: { msg: expect.stringContaining(msg) } };
+    expect(await told(GATEWAY_TOKEN, { gateway: { hosts } })).toMatchObject(refused);
   });
 });

@@ -103,6 +103,15 @@ export class ReservedNames {
     return found.map((one, n) => one && this.ruling(addressOf(hostports[n] ?? ''), one)?.only);
   }
 
+  /**
+   * Which of the other names of an address keeps an account from reserving the address, since the account could not bind it.
+   */
+  async refusedAlias(accountId: string, addr: string, aliases: readonly string[]): Promise<string | undefined> {
+    const others = this.deciding([addr, ...aliases].map(addressOf)).map(nameOf);
+    const { judge } = await this.read(others.map(addressTarget));
+    return others.find((name) => name !== addr && judge(accountId, addressTarget(name)) !== undefined);
+  }
+
   private judge(
     accountId: string,
     target: BindTarget,

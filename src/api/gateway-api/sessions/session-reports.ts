@@ -18,6 +18,7 @@ import {
   OPEN_SESSIONS,
   OPEN_TUNNELS,
   STOPPED_SESSIONS,
+  TELL_OF_GATEWAY,
   USE_OF_TOKEN,
   USE_SESSIONS,
   USE_TUNNELS,
@@ -99,6 +100,7 @@ export class SessionReports {
       await transaction.run(HEAR_GATEWAY, [report.gatewayId, report.number, counted, ends]);
       const sendWhole = !ends && (isNew || !run.is_whole);
       if (!counted) return { counted, ignored: [], send_whole: sendWhole, stops: [] };
+      if (report.gateway !== undefined) await transaction.run(TELL_OF_GATEWAY, [report.gatewayId, report.gateway]);
       const counting = new CountedReport(transaction, gateway, report);
       const ignored = await counting.count(isNew ? report.number > 1 : !run.is_whole);
       const stops = ends ? (await transaction.run<Stop & object>(STOPPED_SESSIONS, [report.gatewayId])).rows : [];
