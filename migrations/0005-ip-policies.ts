@@ -46,6 +46,25 @@ export class IpPolicies1795996800005 extends Topic {
     for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
     execute function refuse_rules_without_policy();
 
+    -- Counts again, after the create was decided. A repair and an import set no maximum.
+    create function refuse_too_many_rules() returns trigger language plpgsql as $$
+    declare
+      maximum int := current_setting('tunnel_access.max_ip_policy_rules');
+    begin
+      if exists (
+        select from (select distinct account_id, ip_policy_id from added) a where maximum < (
+          select count(*) from (select from ip_policy_rules r
+            where r.account_id = a.account_id and r.ip_policy_id = a.ip_policy_id limit maximum + 1) counted)
+      ) then
+        raise exception 'the IP policy has more than % rules', maximum
+          using errcode = 'check_violation', constraint = 'too_many_rules', table = tg_table_name;
+      end if;
+      return null;
+    end $$;
+    create trigger ip_policy_rules_maximum after insert on ip_policy_rules referencing new table as added
+    for each statement when (current_setting('tunnel_access.max_ip_policy_rules', true) <> '')
+    execute function refuse_too_many_rules();
+
     create function refuse_policies_with_rules() returns trigger language plpgsql as $$
     begin
       if exists (

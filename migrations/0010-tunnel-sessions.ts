@@ -6,6 +6,7 @@ export class TunnelSessions1795996800010 extends Topic {
     -- A run of a gateway, from its start to its end or its silence. token is the name of its token, or the SHA-256 of a token
     -- without a name; gateway_account is null for all accounts. whole_at is null until the gateway has reported all that is open.
     -- lost_at is when it was silent for too long: the row stays for a day, so that no report counts twice.
+    -- about is what the gateway says of itself, such as its hosts.
     create table gateway_runs (
       id text collate "C" not null,
       token text collate "C" not null,
@@ -15,8 +16,11 @@ export class TunnelSessions1795996800010 extends Topic {
       heard_at timestamptz not null,
       whole_at timestamptz,
       lost_at timestamptz,
+      about jsonb,
       constraint gateway_runs_pk primary key (id)
     ) with (fillfactor = 50);
+    -- What gateways for all accounts say of themselves. Whoever reserves a name looks for it among their hosts.
+    create index gateway_runs_about on gateway_runs (id) where about is not null and gateway_account is null;
     -- A gateway that starts again and again leaves many rows behind.
     create index gateway_runs_live on gateway_runs (id) where lost_at is null;
 

@@ -50,10 +50,12 @@ export class Reservations1795996800012 extends Topic {
     create index reserved_domains_reversed on reserved_domains (reverse(domain) collate "C");
 
     -- No fold: the event of a deletion says for how long its name rests (rest_ms). There is at most one row for each name.
+    -- since: when it was reserved. Null: nobody knows, so it counts as older than all that is reserved.
     create table resting_names (
       name text collate "C" not null,
       account_id text collate "C" not null,
       until timestamptz not null,
+      since timestamptz,
       constraint resting_names_pk primary key (name)
     ) with (fillfactor = 80);
     -- For an export, account by account, and for the number of names of an account that rest.
@@ -64,15 +66,15 @@ export class Reservations1795996800012 extends Topic {
     create index resting_names_until on resting_names ((until at time zone 'UTC'));
 
     -- The names that rest and overlap an address, a host or a wildcard. A host overlaps the addresses at it.
-    create function resting_of(wanted text) returns table (account_id text, until timestamptz)
+    create function resting_of(wanted text) returns table (account_id text, until timestamptz, since timestamptz)
     language sql stable parallel safe as $$
-      select r.account_id, r.until from resting_names r
+      select r.account_id, r.until, r.since from resting_names r
         where r.name = any(wanted || covering_names(host_of(wanted))) and r.until > statement_timestamp()
       union all
-      select r.account_id, r.until from resting_names r
+      select r.account_id, r.until, r.since from resting_names r
         where host_of(wanted) = wanted and r.name > wanted || ':' and r.name < wanted || ';' and r.until > statement_timestamp()
       union all
-      select r.account_id, r.until from resting_names r where wanted like '*.%'
+      select r.account_id, r.until, r.since from resting_names r where wanted like '*.%'
         and reverse(host_of(r.name)) collate "C" >= reverse(substr(host_of(wanted), 2)) collate "C"
         and reverse(host_of(r.name)) collate "C" < reverse(substr(host_of(wanted), 3)) || '/' collate "C"
         and r.until > statement_timestamp()
@@ -106,12 +108,18 @@ export class Reservations1795996800012 extends Topic {
     -- The claims of all hosts under a wildcard are a range of these.
     create index claims_hostports on claims (reverse(host_of(value)) collate "C") where left(value, 9) = 'hostport:';
 
-    -- Names share locks, since an import of many names would else fill the memory that all sessions have for locks.
+    -- Names share locks, since an import of many names would else fill the memory that all sessions have for locks. A batch
+    -- can reserve in both tables, each of which has a trigger. So the first trigger locks the names of all events of the
+    -- transaction, in one order: if each locked those of its table, two batches could wait for each other.
     create function lock_names(names text[]) returns void language plpgsql as $$
     begin
-      -- In one order. An append has one reservation, so two appends never wait for each other; an import runs alone.
-      perform pg_advisory_xact_lock(hashtext('reserved names'), place)
-        from (select distinct abs(hashtext(name) % 256) as place from unnest(names) as name order by place) as sorted;
+      perform pg_advisory_xact_lock(hashtext('reserved names'), place) from (
+        select distinct abs(hashtext(registrable_name(host_of(name))) % 256) as place from (
+          select unnest(names) as name
+          union all
+          select coalesce(e.data::json ->> 'addr', e.data::json ->> 'domain') from events e
+          where e.transaction_id = pg_current_xact_id() and left(e.stream_id, 3) in ('ra_', 'rd_') and e.stream_version = 1
+        ) as reserved order by place) as sorted;
     end $$;
 
     -- Also looks again at what rests, since its deletion can be newer than what the service has read. An import ends a rest,
@@ -128,7 +136,7 @@ export class Reservations1795996800012 extends Topic {
       else
         select array_agg(d.domain), array_agg(d.account_id) into names, accounts from added d;
       end if;
-      perform lock_names(array(select registrable_name(host_of(name)) from unnest(names) as name));
+      perform lock_names(names);
       select exists (select from unnest(names, accounts) as n(name, account)
           cross join lateral reserving_accounts(host_of(n.name), host_of(n.name) = n.name) r where r <> n.account),
         exists (select from unnest(names, accounts) as n(name, account)
@@ -151,15 +159,45 @@ export class Reservations1795996800012 extends Topic {
       or current_setting('tunnel_access.import', true) = 'on')
     execute function refuse_reserved_elsewhere();
 
+    -- The reservations of an account, with those of its names that rest, but for one name. It counts no further than most.
+    create function reservations_of(account text, most int, but text) returns int language sql stable parallel safe as $$
+      select count(*)::int from (
+        (select from reserved_addrs a where a.account_id = account limit most)
+        union all (select from reserved_domains d where d.account_id = account limit most)
+        union all (select from resting_names r where r.account_id = account and r.name <> but
+          and r.until > statement_timestamp() limit most)) counted
+    $$;
+
+    -- Appends of an account run one after another, so it sees those that were committed since the decision. Only the append
+    -- of a create sets a maximum: a repair and an import do not count.
+    create function refuse_too_many_reservations() returns trigger language plpgsql as $$
+    declare
+      maximum int := current_setting('tunnel_access.max_' || tg_table_name);
+    begin
+      if exists (select from (select distinct account_id from added) a where reservations_of(a.account_id, maximum + 1, '') > maximum) then
+        raise exception 'the account has more than % reservations', maximum
+          using errcode = 'check_violation', constraint = 'too_many_reservations', table = tg_table_name;
+      end if;
+      return null;
+    end $$;
+    create trigger reserved_addrs_maximum after insert on reserved_addrs referencing new table as added
+    for each statement when (current_setting('tunnel_access.max_reserved_addrs', true) <> '')
+    execute function refuse_too_many_reservations();
+    create trigger reserved_domains_maximum after insert on reserved_domains referencing new table as added
+    for each statement when (current_setting('tunnel_access.max_reserved_domains', true) <> '')
+    execute function refuse_too_many_reservations();
+
     create function rest_deleted() returns trigger language plpgsql as $$
     begin
-      insert into resting_names (name, account_id, until)
+      insert into resting_names (name, account_id, until, since)
       select coalesce(to_jsonb(r) ->> 'addr', to_jsonb(r) ->> 'domain') as name, r.account_id,
         clock_timestamp() + make_interval(secs => coalesce((
           select (e.data::json ->> 'rest_ms')::float8 from events e
-          where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = r.version + 1), 3600000) / 1000)
+          where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = r.version + 1), 3600000) / 1000),
+        (select e.recorded_at from events e
+          where e.account_id = r.account_id and e.stream_id = r.id and e.stream_version = 1)
       from removed r order by name
-      on conflict (name) do update set account_id = excluded.account_id, until = excluded.until;
+      on conflict (name) do update set account_id = excluded.account_id, until = excluded.until, since = excluded.since;
       -- The streams of edges look for the ends of rests each moment. As an array, so that PostgreSQL selects the rows once.
       delete from resting_names where name = any(array(
         select o.name from resting_names o

@@ -176,6 +176,8 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/reservations/reservation.ts': 'What a reservation means: pure rules of gateways, edges and lines for sshd.',
   'api/reservations/reserved-for-sshd.ts': 'Stock sshd needs what is reserved as patterns that it can match.',
   'api/reservations/reserved-names.ts': 'Gateways and edges ask whose a name is, over all accounts.',
+  'api/reservations/told-hosts.ts':
+    'What gateways say of their hosts spares users a reservation that would never count.',
   'api/ssh-credentials/credential-restrictions.controller.ts':
     'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
   'api/access/accounts/service-users.controller.ts': 'Newer clients know bots by another path and other operation ids.',

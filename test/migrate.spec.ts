@@ -37,14 +37,14 @@ const SCHEMA = {
   Accounts1795996800002: 'e727ffd4b2fb9687',
   SshCredentials1795996800003: '23ab3ce21cbdd348',
   TcpEdges1795996800004: 'a10cd121a71e9b51',
-  IpPolicies1795996800005: '8a3c1f03d0993af6',
+  IpPolicies1795996800005: 'f172f750c91711df',
   TunnelGroups1795996800006: '3ff5848d18d91d27',
   Claims1795996800007: '77d56f0ab282ffff',
   BindDecisions1795996800008: 'c49d9fc7c6fcf7c7',
   Transparency1795996800009: '3e5e1b13b4b89efd',
   TunnelSessions1795996800010: '76873986548d7f5f',
   TunnelRecords1795996800011: 'faa343e4ed09a8b9',
-  Reservations1795996800012: '0c4f2b39d47b0556',
+  Reservations1795996800012: '97fc2b9418191b3c',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -30,6 +30,7 @@ const WITHOUT_ACCOUNT = {
   'by an address or a domain: whose it is, and whether it is free': [
     'free_addrs',
     'hosts_reserved_elsewhere',
+    'hosts_of_gateways',
     'is_all_free',
     'name_rests_until',
     'reserved_names',
@@ -57,6 +58,7 @@ const WITHOUT_ACCOUNT = {
       'lose_gateway_run',
       'purge_lost_gateways',
       'use_of_gateway_token',
+      'tell_of_gateway',
     ],
     'count_tunnels_of_gateway',
     ...['open_tunnel_sessions', 'open_tunnels', 'end_tunnel_sessions', 'end_tunnels', 'tunnels_of_sessions'],

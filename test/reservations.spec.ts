@@ -471,3 +471,34 @@ describe('the maximum of an account', () => {
     }
   });
 });
+
+it('batches that reserve in both tables at two instances never wait for each other in a circle', async () => {
+  const copy = await startCopy(service, SETTINGS);
+  const theirs = new ApiClient(copy.app.url, other.client.token);
+  // The locks of names in two halves: one account takes those of its addresses in the one, the other account in the other.
+  const { rows: names } = await service.pool.query(
+    `select name, abs(hashtext(name) % 256) < 128 as "isLow" from (select 'circle-' || n || '.test' as name from generate_series(1, 1200) n) names`,
+  );
+  const [low, high] = [true, false].map((half) => names.filter(({ isLow }) => isLow === half).map(({ name }) => name));
+  for (let round = 0; round < 12; round += 1) {
+    const takeOf = (from: string[] = []) => from.splice(0, 20);
+    const reserveAll = (client: ApiClient, addrs: string[], domains: string[]) => [
+      ...addrs.map((name) => client.post('/reserved_addrs', { addr: `${name}:1` })),
+      ...domains.map((domain) => client.post('/reserved_domains', { domain })),
+    ];
+    const answers = await Promise.all([
+      ...reserveAll(admin, takeOf(low), takeOf(high)),
+      ...reserveAll(theirs, takeOf(high), takeOf(low)),
+    ]);
+    expect(answers.filter(({ status }) => status !== 201)).toEqual([]);
+  }
+  const flush = [service, copy].flatMap(({ pool }) =>
+    Array.from({ length: pool.options.max }, () => pool.query('select pg_stat_force_next_flush(), pg_sleep(0.1)')),
+  );
+  await Promise.all(flush);
+  const { rows } = await service.pool.query(
+    'select deadlocks::int from pg_stat_database where datname = current_database()',
+  );
+  expect(rows).toEqual([{ deadlocks: 0 }]);
+  await copy.stop();
+});

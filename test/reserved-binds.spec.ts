@@ -66,7 +66,7 @@ describe('a reserved address', () => {
     const name = newName();
     await reserve(a, { addr: `${name}:7000` });
     expect(await reasons({ address: 'localhost:7000', aliases: [`${name}:7000`] })).toEqual(FOR_A);
-    for (const aliases of [['no port'], [7], 'x:1', Array.from({ length: 101 }, () => 'x:1')]) {
+    for (const aliases of [['no port'], [7], 'x:1', Array.from({ length: 1_001 }, () => 'x:1')]) {
       const target = { address: 'localhost:7000', aliases };
       const { status } = await service.gateway.post('/ssh_gateway/authorize', { ...keyOfB, target });
       expect(status).toBe(400);

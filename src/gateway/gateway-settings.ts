@@ -1,4 +1,4 @@
-import type { Network } from '../rules/index.js';
+import type { Network, OwnedHost } from '../rules/index.js';
 import type { EdgeSettings } from './edges/edge-settings.js';
 import type { PortRange } from './port-ranges.js';
 import type { ServiceAddress } from './service-client.js';
@@ -6,13 +6,6 @@ import type { ServiceAddress } from './service-client.js';
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-}
-
-/** A host that the gateway owns, and the address of this machine where it listens for this host. */
-export interface OwnedHost {
-  /** Canonical, as in a bind rule. */
-  readonly host: string;
-  readonly listenAddress: string;
 }
 
 /** Limits of one credential. 0: none. */

@@ -42,7 +42,8 @@ export class Gateway {
     const metrics = new GatewayMetrics(tunnels, buffers, serviceState);
     const ids = new IdSource();
     const sessions = new OpenSessions(ids);
-    const reporter = new SessionReporter({ service, log, metrics }, sessions, ids.next('gw'));
+    const self = { id: ids.next('gw'), hosts: settings.gatewayHosts };
+    const reporter = new SessionReporter({ service, log, metrics }, sessions, self);
     const rights = new LiveRights(service, serviceState, reporter);
     const failures = new Failures(log, metrics);
     const ports = new Ports(settings);

@@ -1,10 +1,13 @@
 import { isIP } from 'node:net';
-import { type Address, canonicalHost, ParseError, parseAddress } from '../rules/index.js';
-import type { OwnedHost } from './gateway-settings.js';
+import { canonicalHost, MAX_ALIASES, type OwnedHost, ParseError } from '../rules/index.js';
 
 /** Reads `host` or `host=address`, separated by commas. Throws an Error whose message completes "NAME ...". */
-export const parseOwnedHosts = (text: string): readonly OwnedHost[] =>
-  text.split(',').map((entry) => parseEntry(entry.trim()));
+export function parseOwnedHosts(text: string): readonly OwnedHost[] {
+  const hosts = text.split(',').map((entry) => parseEntry(entry.trim()));
+  // One question names all names of an address.
+  if (hosts.length > MAX_ALIASES) throw new Error(`has ${hosts.length} hosts; the maximum is ${MAX_ALIASES}`);
+  return hosts;
+}
 
 function parseEntry(entry: string): OwnedHost {
   const [name = '', address = name] = entry.split('=', 2);
@@ -22,18 +25,3 @@ function canonical(name: string): string {
     throw new Error(`must be hosts, each alone or as host=address: ${error.message}`);
   }
 }
-
-/** The other hosts of which a listener at this host takes the port too. */
-export function aliasesOf({ host, listenAddress }: OwnedHost, hosts: readonly OwnedHost[]): readonly string[] {
-  const others = hosts.filter((other) => other.host !== host && overlap(other.listenAddress, listenAddress));
-  return [...new Set(others.map((other) => other.host))];
-}
-
-function overlap(one: string, other: string): boolean {
-  const [a, b] = [parseAddress(one), parseAddress(other)];
-  return one === other || (a !== undefined && covers(a, b)) || (b !== undefined && covers(b, a));
-}
-
-/** `::` listens for IPv4 too, and for addresses with a zone, which are undefined. */
-const covers = ({ bits, value }: Address, other: Address | undefined): boolean =>
-  value === 0n ? bits === 128 || other?.bits === bits : other?.bits === bits && other.value === value;

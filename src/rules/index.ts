@@ -32,6 +32,7 @@ export {
   type IpRestriction,
 } from './ip-rules/ip-restriction.js';
 export { compileNetwork, type Network, networksContaining, parseCidr } from './ip-rules/network.js';
+export { aliasesOf, type OwnedHost } from './ip-rules/owned-hosts.js';
 
 // Public keys
 export { type KeyPolicy, type PublicKey, parseDeniedFingerprints, parsePublicKey } from './public-keys/public-key.js';

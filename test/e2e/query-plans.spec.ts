@@ -35,8 +35,8 @@ const SEALED_EACH_SECOND = 2_000;
 const LEAVES = 'events_pk';
 
 const POOL = { host: 'tcp.example', from: 10_000, to: 19_999, region: '' };
-/** A create of an account counts what it has. */
-const OWN_RESERVATIONS = 50;
+/** A create of an account counts what it has twice: before the append, and in it. */
+const OWN_RESERVATIONS = 20;
 
 let service: Service;
 afterEach(() => service.stop());

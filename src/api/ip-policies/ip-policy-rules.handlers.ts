@@ -8,15 +8,20 @@ import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/comman
 import { EntityQueries } from '../resources/entity-queries.js';
 import { IP_POLICIES } from './ip-policies.resource.js';
 import { type IpPolicyRule, ipPolicyRule, parseAction } from './ip-policy-rule.js';
-import { CIDR_CONSTRAINT, POLICY_DELETED_CONSTRAINT, RulesOfPolicies } from './ip-policy-rules.read-model.js';
+import {
+  CIDR_CONSTRAINT,
+  POLICY_DELETED_CONSTRAINT,
+  RulesOfPolicies,
+  TOO_MANY_RULES_CONSTRAINT,
+} from './ip-policy-rules.read-model.js';
 import {
   type CreateIpPolicyRuleBody,
   IP_POLICY_RULES,
   type UpdateIpPolicyRuleBody,
 } from './ip-policy-rules.resource.js';
 
-/** Bounds the append that deletes a policy. Creates that race may exceed it by a few. */
-const MAX_RULES = 10_000;
+/** Bounds the append that deletes a policy. */
+export const MAX_RULES_OF_POLICY = 10_000;
 
 export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}
 export class UpdateIpPolicyRule extends UpdateCommand<UpdateIpPolicyRuleBody> {}
@@ -37,7 +42,7 @@ class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
       return ipPolicyRule.create(rule);
     };
     return this.changes
-      .create(IP_POLICY_RULES, context, decide)
+      .create(IP_POLICY_RULES, context, decide, { maximum: MAX_RULES_OF_POLICY })
       .catch((error) => explain(error, rule.cidr, rule.ip_policy_id));
   }
 
@@ -45,8 +50,8 @@ class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
   private async requireRoom(accountId: string, id: string): Promise<void> {
     const policy = { accountId, id };
     if ((await this.entities.find(IP_POLICIES, policy)) === undefined) throw unknownPolicy(id);
-    if ((await this.rules.count(policy, MAX_RULES)) < MAX_RULES) return;
-    throw new Problem('conflict', `The IP policy has at least ${MAX_RULES} rules, and takes no more.`);
+    if ((await this.rules.count(policy, MAX_RULES_OF_POLICY)) < MAX_RULES_OF_POLICY) return;
+    throw tooManyRules();
   }
 }
 
@@ -107,10 +112,14 @@ function policyIdOf({ ip_policy_id, ip_policy }: CreateIpPolicyRuleBody): string
 const unknownPolicy = (id: string): Problem =>
   new Problem('ip_policy_unknown', `ip_policy_id ${quoted(id)} is not the id of an IP policy.`);
 
+const tooManyRules = (): Problem =>
+  new Problem('conflict', `The IP policy has at least ${MAX_RULES_OF_POLICY} rules, and takes no more.`);
+
 /** Turns violations of constraints into Problems; rethrows any other error. */
 function explain(error: unknown, cidr = '', policyId = ''): never {
   const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
   if (constraint === POLICY_DELETED_CONSTRAINT) throw unknownPolicy(policyId);
+  if (constraint === TOO_MANY_RULES_CONSTRAINT) throw tooManyRules();
   if (constraint !== CIDR_CONSTRAINT) throw error;
   // The cidr is in canonical form, so it is a network and not a misplaced secret.
   throw new Problem('ip_policy_rule_exists', `The IP policy already has a rule with the cidr '${cidr}'.`);

@@ -24,6 +24,8 @@ export const ipPolicyRulesReadModel: ReadModel<IpPolicyRule, IpPolicyRuleEvent> 
 export const CIDR_CONSTRAINT = 'ip_policy_rules_cidr';
 /** The trigger on the rules reports this if their policy is deleted. */
 export const POLICY_DELETED_CONSTRAINT = 'ip_policy_deleted';
+/** The trigger on the rules reports this if their policy has more rules than the maximum of the append. */
+export const TOO_MANY_RULES_CONSTRAINT = 'too_many_rules';
 /** The trigger on the policies reports this if a deleted policy has rules. */
 export const RULES_LEFT_CONSTRAINT = 'ip_policy_rules_left';
 

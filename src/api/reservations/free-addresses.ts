@@ -1,8 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { onPrimary, POOL, queryNamed } from '../../database/index.js';
+import { ConstraintViolated } from '../../event-log/index.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { type AddressPool, poolIsEmpty, poolsOf, ReservationPolicy, randomAddresses } from './address-pools.js';
+import { TOO_MANY_CONSTRAINT } from './reserved-domains.read-model.js';
 
 /**
  * The addresses of $1 that are neither reserved nor resting, at hosts of which no other account than $2 has or had the
@@ -30,12 +32,7 @@ const RESTS_UNTIL = onPrimary({
 /** $1: an account; $2: where the count may stop. What rests counts too, except $3: else an account could make a pool rest. */
 const NUMBER = {
   name: 'number_of_reservations',
-  text: `select count(*)::int as n from (
-      (select from reserved_addrs a where a.account_id = $1 limit $2)
-      union all (select from reserved_domains d where d.account_id = $1 limit $2)
-      union all (select from resting_names r where r.account_id = $1 and r.name <> $3
-        and r.until > statement_timestamp() limit $2)
-    ) counted`,
+  text: 'select reservations_of($1, $2, $3) as n',
 };
 
 /** Tried before the whole pool is searched. */
@@ -54,15 +51,24 @@ export class FreeAddresses {
   ) {}
 
   /**
-   * Throws Problem if the account has its maximum of reservations beside `name`, which may be its own and rest. Creates
-   * that race may exceed it by a few.
+   * Throws Problem if the account has its maximum of reservations beside `name`, which may be its own and rest. It spares
+   * an append that `withinMaximum` would refuse.
    */
   async requireRoom(accountId: string, name = ''): Promise<void> {
     const { maxReservations: max } = this.policy;
     const { rows } = await queryNamed<{ n: number }>(this.pool, NUMBER, [accountId, max, name]);
-    if ((rows[0]?.n ?? 0) < max) return;
-    const sentence = `The account has ${max} reservations or more, with those that it deleted and that rest.`;
-    throw new Problem('conflict', `${sentence} The maximum (MAX_RESERVATIONS) is ${max}.`);
+    if ((rows[0]?.n ?? 0) >= max) throw tooMany(max);
+  }
+
+  /** Runs a create, in whose append a trigger counts again. Throws Problem as `requireRoom` does. */
+  async withinMaximum<T>(create: (options: { readonly maximum: number }) => Promise<T>): Promise<T> {
+    const { maxReservations: maximum } = this.policy;
+    try {
+      return await create({ maximum });
+    } catch (error) {
+      if (error instanceof ConstraintViolated && error.constraint === TOO_MANY_CONSTRAINT) throw tooMany(maximum);
+      throw error;
+    }
   }
 
   /** Throws Problem if another account had the address or domain until shortly before. */
@@ -110,6 +116,12 @@ export class FreeAddresses {
     return rows.map(({ addr }) => addr).filter((addr) => !this.underWay.has(addr));
   }
 }
+
+const tooMany = (max: number): Problem =>
+  new Problem(
+    'conflict',
+    `The account has ${max} reservations or more, with those that it deleted and that rest. The maximum (MAX_RESERVATIONS) is ${max}.`,
+  );
 
 /** All addresses of each pool. */
 function* slicesOf(pools: readonly AddressPool[]): Generator<readonly string[]> {

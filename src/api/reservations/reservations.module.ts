@@ -4,10 +4,11 @@ import { ReservedAddrsController } from './reserved-addrs.controller.js';
 import { RESERVED_ADDR_HANDLERS } from './reserved-addrs.handlers.js';
 import { ReservedDomainsController } from './reserved-domains.controller.js';
 import { RESERVED_DOMAIN_HANDLERS } from './reserved-domains.handlers.js';
+import { ToldHosts } from './told-hosts.js';
 
 /** `ReservedNames`, which gateways and edges need too, comes from the global AppModule. */
 @Module({
   controllers: [ReservedAddrsController, ReservedDomainsController],
-  providers: [FreeAddresses, ...RESERVED_ADDR_HANDLERS, ...RESERVED_DOMAIN_HANDLERS],
+  providers: [FreeAddresses, ToldHosts, ...RESERVED_ADDR_HANDLERS, ...RESERVED_DOMAIN_HANDLERS],
 })
 export class ReservationsModule {}

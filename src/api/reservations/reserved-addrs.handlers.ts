@@ -14,6 +14,7 @@ import { type ReservedAddr, reservedAddr } from './reserved-addr.js';
 import { ADDR_CONSTRAINT } from './reserved-addrs.read-model.js';
 import { type CreateReservedAddrBody, RESERVED_ADDRS, type UpdateReservedAddrBody } from './reserved-addrs.resource.js';
 import { ELSEWHERE_CONSTRAINT, RESTS_CONSTRAINT } from './reserved-domains.read-model.js';
+import { ToldHosts } from './told-hosts.js';
 
 export class CreateReservedAddr extends CreateCommand<CreateReservedAddrBody> {}
 export class UpdateReservedAddr extends UpdateCommand<UpdateReservedAddrBody> {}
@@ -24,6 +25,7 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
   constructor(
     private readonly changes: Changes,
     private readonly free: FreeAddresses,
+    private readonly told: ToldHosts,
     private readonly policy: ReservationPolicy,
   ) {}
 
@@ -67,6 +69,7 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
     const choose = async () => {
       await this.free.refuseResting(accountId, state.addr);
       await this.free.requireRoom(accountId, state.addr);
+      await this.told.refuseOtherName(accountId, state.addr);
       return state;
     };
     try {
@@ -82,7 +85,8 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
 
   /** `choose`: what to reserve; throws Problem. A repetition under an Idempotency-Key chooses nothing. */
   private create(context: RequestContext, choose: () => Promise<ReservedAddr>) {
-    return this.changes.create(RESERVED_ADDRS, context, async () => reservedAddr.create(await choose()));
+    const decide = async () => reservedAddr.create(await choose());
+    return this.free.withinMaximum((options) => this.changes.create(RESERVED_ADDRS, context, decide, options));
   }
 }
 

@@ -16,6 +16,7 @@ import {
   refuseCertificates,
   type UpdateReservedDomainBody,
 } from './reserved-domains.resource.js';
+import { ToldHosts } from './told-hosts.js';
 
 export class CreateReservedDomain extends CreateCommand<CreateReservedDomainBody> {}
 export class UpdateReservedDomain extends UpdateCommand<UpdateReservedDomainBody> {}
@@ -26,6 +27,7 @@ class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomai
   constructor(
     private readonly changes: Changes,
     private readonly free: FreeAddresses,
+    private readonly told: ToldHosts,
     private readonly policy: ReservationPolicy,
   ) {}
 
@@ -33,20 +35,22 @@ class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomai
     refuseCertificates(body);
     const { description = '', metadata = '', region = '' } = body;
     const { domain, text } = parseDomain(body.domain);
-    this.refuseUnreservable(domain);
     const decide = async () => {
+      await this.refuseUnreservable(domain);
       await this.free.refuseResting(context.accountId, domain);
       await this.free.requireRoom(context.accountId, domain);
       return reservedDomain.create({ description, metadata, domain, text, region });
     };
-    const create = () => this.changes.create(RESERVED_DOMAINS, context, decide);
+    const create = () =>
+      this.free.withinMaximum((options) => this.changes.create(RESERVED_DOMAINS, context, decide, options));
     return retryOnConstraints([RESTS_CONSTRAINT], create).catch((error) => explain(error, domain));
   }
 
   /** One account must not take a name from all others through which they reach the gateways or the service. */
-  private refuseUnreservable(domain: string): void {
+  private async refuseUnreservable(domain: string): Promise<void> {
     const { addressPools, unreservableHosts, publicHost } = this.policy;
-    const hosts = [...addressPools.map(({ host }) => host), ...unreservableHosts, publicHost];
+    const told = (await this.told.ofGateways()).flat();
+    const hosts = [...[...addressPools, ...told].map(({ host }) => host), ...unreservableHosts, publicHost];
     const host = hosts.find((one) => one !== undefined && covers(domain, one));
     if (host === undefined) return;
     throw new Problem('conflict', `${quoted(domain)} cannot be reserved: all accounts share the host ${quoted(host)}.`);

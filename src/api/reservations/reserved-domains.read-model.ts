@@ -22,3 +22,5 @@ export const DOMAIN_CONSTRAINT = 'reserved_domains_domain';
 export const ELSEWHERE_CONSTRAINT = 'reserved_elsewhere';
 /** The triggers report this if a name of another account rests that is the same or overlaps. */
 export const RESTS_CONSTRAINT = 'rests_elsewhere';
+/** They report this if the account has more reservations than the maximum of the append. */
+export const TOO_MANY_CONSTRAINT = 'too_many_reservations';

@@ -21,6 +21,13 @@ interface Found {
   readonly accounts: readonly string[];
   /** Accounts that deleted a reservation of it, or of what overlaps it, a short time ago. Two of an overlap are enough to tell. */
   readonly resting: readonly string[];
+  /**
+   * When the account reserved the address or a domain that covers it, in seconds, by the database's clock: those of instances
+   * differ. Null for a domain or a wildcard, which can overlap thousands of names.
+   */
+  readonly since: number | null;
+  /** When the oldest of what rests was reserved, in the same way. */
+  readonly restingSince: number | null;
 }
 
 /**
@@ -42,17 +49,31 @@ const FIND = onPrimary({
       left join lateral (select account_id from resting_of(at.name) limit 1) rest on true
       left join lateral (select account_id from resting_of(at.name) r
         where rest.account_id is not null and r.account_id <> rest.account_id limit 1) other_rest on true)
-    select w.name, a.account_id as holder, h.accounts, array_remove(h.resting || r.account_id, null) as resting
+    select w.name, a.account_id as holder, h.accounts, array_remove(h.resting || r.account_id, null) as resting,
+      extract(epoch from age.since)::float8 as since, extract(epoch from rest_age.since)::float8 as "restingSince"
     from wanted w join hosts h on h.host = w.host and h.is_host = w.is_host
     left join lateral (select o.account_id from reserved_addrs o where o.addr = w.name limit 1) a on true
     left join lateral (select o.account_id from resting_names o where o.name = w.name and o.until > statement_timestamp() limit 1)
-      r on true`,
+      r on true
+    cross join lateral (select coalesce(a.account_id, h.accounts[1]) as account_id, not w.is_host and w.host not like '*.%' as has_age) reserver
+    left join lateral (select min(e.recorded_at) as since from (
+        select o.id from reserved_addrs o where o.addr = w.name and o.account_id = reserver.account_id
+        union all
+        select o.id from reserved_domains o where o.domain = any(covering_names(w.host)) and o.account_id = reserver.account_id) o
+      join events e on e.account_id = reserver.account_id and e.stream_id = o.id and e.stream_version = 1
+      where reserver.has_age and reserver.account_id is not null) age on true
+    left join lateral (select min(coalesce(o.since, '-infinity')) as since from resting_of(w.name) o
+      where reserver.has_age and (r.account_id is not null or cardinality(h.resting) > 0)) rest_age on true`,
 });
 
-/** Who alone may bind or serve a target; null: nobody. All others are refused for the reason. */
+/** Who alone may bind or serve a name; null: nobody. All others are refused for the reason. */
 interface Ruling {
   readonly only: string | null;
   readonly reason: ReservationReason;
+  /** In seconds. Null: it counts beside a name of any age. Infinite: it never counts beside a live reservation. */
+  readonly since: number | null;
+  /** Whose names rest, if nothing is reserved. */
+  readonly resting?: readonly string[];
 }
 
 /** Reads who has reserved what. Each question is answered from a read that began after it. */
@@ -82,28 +103,47 @@ export class ReservedNames {
     return found.map((one, n) => one && this.ruling(addressOf(hostports[n] ?? ''), one)?.only);
   }
 
-  /** The first reason, of the address or of an alias. */
+  /**
+   * Which of the other names of an address keeps an account from reserving the address, since the account could not bind it.
+   */
+  async refusedAlias(accountId: string, addr: string, aliases: readonly string[]): Promise<string | undefined> {
+    const others = this.deciding([addr, ...aliases].map(addressOf)).map(nameOf);
+    const { judge } = await this.read(others.map(addressTarget));
+    return others.find((name) => name !== addr && judge(accountId, addressTarget(name)) !== undefined);
+  }
+
   private judge(
     accountId: string,
     target: BindTarget,
     found: ReadonlyMap<string, Found>,
   ): ReservationReason | undefined {
-    for (const one of partsOf(target)) {
+    const rulings = this.deciding(partsOf(target)).flatMap((one) => {
       const reserved = found.get(nameOf(one));
-      const ruling = reserved && this.ruling(one, reserved);
-      if (ruling !== undefined && ruling.only !== accountId) return ruling.reason;
-    }
-    return undefined;
+      return (reserved && this.ruling(one, reserved)) ?? [];
+    });
+    const counting = rulings.find(({ since, only }) => since === null && only !== accountId);
+    const ruling = counting ?? decidingOf(rulings.filter(({ since }) => since !== null));
+    return ruling === undefined || ruling.only === accountId ? undefined : ruling.reason;
   }
 
-  private ruling({ host, port }: Named, { holder, accounts, resting }: Found): Ruling | undefined {
-    if (holder !== null) return { only: holder, reason: 'reserved_elsewhere' };
-    if (this.isInPool(host, port)) return { only: null, reason: 'not_reserved' };
-    const [first, ...others] = accounts;
-    if (first === undefined) return resting.length > 0 ? { only: null, reason: 'not_reserved' } : undefined;
+  /** The names of an address that decide whose it is: those in a pool, if there are any. */
+  private deciding(names: readonly Named[]): readonly Named[] {
+    const pooled = names.filter(({ host, port }) => this.isInPool(host, port));
+    return pooled.length > 0 ? pooled : names;
+  }
+
+  private ruling({ host, port }: Named, found: Found): Ruling | undefined {
+    const { holder, accounts, resting, since } = found;
+    if (holder !== null) return { only: holder, reason: 'reserved_elsewhere', since };
+    const isPooled = this.isInPool(host, port);
+    const [first, ...others] = isPooled ? [] : accounts;
+    if (first === undefined) {
+      if (resting.length > 0) return { only: null, reason: 'not_reserved', since: found.restingSince, resting };
+      return isPooled ? { only: null, reason: 'not_reserved', since: Number.POSITIVE_INFINITY } : undefined;
+    }
     // A wildcard can overlap what several accounts have or had.
     const isOne = others.length === 0 && resting.every((one) => one === first);
-    return { only: isOne ? first : null, reason: 'reserved_elsewhere' };
+    return { only: isOne ? first : null, reason: 'reserved_elsewhere', since: isOne ? since : null };
   }
 
   /** Port 0 can become any port of the host, and without a port it is the whole host. */
@@ -121,6 +161,18 @@ export class ReservedNames {
     const { rows } = await queryNamed<Found & object>(this.pool, FIND, [names]);
     return new Map(rows.map((row) => [row.name, row]));
   }
+}
+
+/**
+ * Of the names of one address the oldest live reservation decides. A later one never counts, nor what rests of it. What
+ * rests of an older one of another account counts, since its visitors must not meet a stranger.
+ */
+function decidingOf(rulings: readonly Ruling[]): Ruling | undefined {
+  const byAge = rulings.toSorted(
+    (a, b) => Number(a.since) - Number(b.since) || ((a.only ?? '') < (b.only ?? '') ? -1 : 1),
+  );
+  const live = byAge.find(({ only }) => only !== null)?.only;
+  return byAge.find(({ resting }) => resting === undefined || resting.some((one) => one !== live));
 }
 
 /** A domain, or an address if it has a port. */

@@ -62,6 +62,8 @@ type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 export interface ChangeOptions {
   /** The body of a PATCH: its read-only fields must have their current values. */
   readonly sent?: object;
+  /** Of a create: the maximum by which the triggers of its table count again in the append. */
+  readonly maximum?: number;
   /** What other streams record in the same append, caused by the change. Throws Problem when they forbid it. */
   alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
@@ -159,7 +161,8 @@ export class Changes {
       if (before !== undefined) refuseUnexpected(resource, before, context, options.sent);
       if (events.length === 0) return new Changed(resource, before, await this.durableHead(context));
       const after = fold(model, { accountId, id }, before, events, at);
-      const position = await this.append(context, { model, id, before, events, after }, at, options);
+      const own = { model, id, before, events, after, maximum: options.maximum };
+      const position = await this.append(context, own, at, options);
       return new Changed(resource, after, position);
     } catch (error) {
       // A copy of this request may have won. The next attempt answers with its change.

@@ -51,6 +51,7 @@ const FUNCTIONS = [
   'lock_names',
   'registrable_name',
   'require_primary',
+  'reservations_of',
   'reserving_accounts',
   'resting_of',
   'tcp_edge_names',

@@ -46,7 +46,9 @@ export function appendStatement(accountId: string, batch: readonly PreparedAppen
       ofTable.filter((row) => row.isRemoval === isRemoval),
     );
     if (removed.length > 0) parts.push(removePart(table, parameter(jsonList(removed))));
-    if (put.length > 0) parts.push(putPart(table, parameter(jsonList(put)), ofTable));
+    const maximum = put.find((row) => row.maximum !== undefined)?.maximum;
+    const limit = maximum === undefined ? '' : maximumPart(table, parameter(String(maximum)));
+    if (put.length > 0) parts.push(putPart(table, parameter(jsonList(put)), ofTable, limit));
   }
   const text = `with ${parts.join(',\n')}\n${claims.length > 0 ? BASE_OR_REFUSED : BASE}`;
   return { name: `append_${hash('sha256', text).slice(0, 16)}`, text, values, rightsPosition };
@@ -131,15 +133,19 @@ function removePart({ name, primaryKey }: Table<object>, parameter: number): str
     where ${matches.join(' and ')} returning 1)`;
 }
 
+/** Tells the trigger that counts the rows of a table what their maximum is. It holds for this statement. */
+const maximumPart = ({ name }: Table<object>, parameter: number): string =>
+  `, set_config('tunnel_access.max_${name}', $${parameter}, true)`;
+
 // Every part selects from head, and insertions depend on the deletions. Otherwise PostgreSQL might choose another
 // order.
-function putPart(table: Table<object>, parameter: number, ofTable: readonly RowWrite[]): string {
+function putPart(table: Table<object>, parameter: number, ofTable: readonly RowWrite[], limit: string): string {
   const { name, columns } = table;
   const value = (column: string): string => (column === 'account_id' ? '$1' : `r.${column}`);
   const afterRemoval = ofTable.some(({ isRemoval }) => isRemoval);
   return `${name}_stored as (
   insert into ${name} (${columns.join(', ')})
-  select ${columns.map(value).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r
+  select ${columns.map(value).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r${limit}
   ${afterRemoval ? `where (select count(*) from ${name}_removed) >= 0` : ''}
   ${ofTable.every(({ isNew }) => isNew) ? '' : replacing(table)})`;
 }

@@ -26,6 +26,8 @@ export interface StreamAppend {
   readonly after: EntityRow | undefined;
   /** The UUID of the first event. It is fixed so that a repetition is recognised. Absent: a new one. */
   readonly eventId?: string;
+  /** The maximum by which triggers count the rows of its tables after the append. Absent: they do not count. */
+  readonly maximum?: number | undefined;
   /** The id of the event that caused these events. It may be in the same append. */
   readonly causedBy?: string;
 }

@@ -11,6 +11,8 @@ export interface RowWrite {
   readonly text: string;
   /** Rows are sent in the order of this text, which is the same in every process. */
   readonly order: string;
+  /** As in StreamAppend. All rows of a table that have one have the same. */
+  readonly maximum?: number | undefined;
 }
 
 /** The fields of an event in an append, with the types that PostgreSQL casts the texts to. */
@@ -92,10 +94,12 @@ interface Change {
   readonly isNew: boolean;
   readonly old: readonly object[];
   readonly rows: readonly object[];
+  readonly maximum: number | undefined;
 }
 
-const changeOf = (table: Table<object>, { before, after }: StreamAppend): Change => ({
+const changeOf = (table: Table<object>, { before, after, maximum }: StreamAppend): Change => ({
   table,
+  maximum,
   isNew: before === undefined,
   old: before === undefined ? [] : table.rowsOf(before),
   rows: after === undefined ? [] : table.rowsOf(after),
@@ -105,11 +109,11 @@ const exclusiveValuesIn = ({ table, old, rows }: Change): string[] =>
   [...old, ...rows].flatMap((row) => table.exclusiveValuesOf(row as Row));
 
 /** Leaves out rows that stay the same: an edge may have a thousand hostports and change its description only. */
-function rowWrites({ table, isNew, old, rows }: Change): RowWrite[] {
+function rowWrites({ table, isNew, old, rows, maximum }: Change): RowWrite[] {
   const put = rows.map((row) => {
     const [value] = table.exclusiveValuesOf(row as Row);
     const order = value === undefined ? keyOf(table, row) : `${table.name} ${value}`;
-    return { table, isRemoval: false, isNew, text: JSON.stringify(row), order };
+    return { table, isRemoval: false, isNew, text: JSON.stringify(row), order, maximum };
   });
   if (old.length === 0) return put;
   const unchanged = new Set(old.map((row) => JSON.stringify(row)));

@@ -1,3 +1,4 @@
+import type { OwnedHost } from '../../rules/index.js';
 import type { Ended, Open, Stop } from './open-sessions.js';
 
 /** The lists of a report, in the order in which they take effect. */
@@ -27,6 +28,14 @@ export interface Report {
   number?: number;
 }
 
+/** The gateway that reports. */
+export interface ReportingGateway {
+  /** Made anew at each start. */
+  readonly id: string;
+  /** Absent: it does not know them. */
+  readonly hosts?: readonly OwnedHost[];
+}
+
 /** The answer to a report. */
 export interface ReportAnswer {
   /** False if this report was counted before. */
@@ -36,8 +45,8 @@ export interface ReportAnswer {
   readonly stops: readonly Stop[];
 }
 
-/** The body of a report. */
-export function bodyOf({ number, items, wholeSince }: Report, gatewayId: string, now: number): object {
+/** The body of a report. What the gateway says of itself belongs to a whole state. */
+export function bodyOf({ number, items, wholeSince }: Report, { id, hosts }: ReportingGateway, now: number): object {
   const lists: Partial<Record<Kind, object[]>> = {};
   for (const { kind, fields, at } of items) {
     const list = lists[kind] ?? [];
@@ -45,12 +54,17 @@ export function bodyOf({ number, items, wholeSince }: Report, gatewayId: string,
     list.push(at === undefined ? fields : { ...fields, ago_ms: Math.max(0, Math.round(now - at)) });
   }
   return {
-    gateway_id: gatewayId,
+    gateway_id: id,
     report: number,
     ...lists,
-    ...(wholeSince !== undefined && { whole_since: wholeSince }),
+    ...(wholeSince !== undefined && {
+      whole_since: wholeSince,
+      ...(hosts && { gateway: { hosts: hosts.map(toldHost) } }),
+    }),
   };
 }
+
+const toldHost = ({ host, listenAddress }: OwnedHost) => ({ host, listen_address: listenAddress });
 
 /**
  * What to send instead of a report that the service refused: its halves, and in the end not the item that it refuses.

@@ -66,7 +66,7 @@ class Exchange {
   exchange(outcome: Outcome = 'answered'): Body {
     const report = this.reports.next();
     for (const item of report.items) this.madeAt.set(item, this.madeAt.get(item) ?? this.nowMs);
-    const body = bodyOf(report, GATEWAY_ID, this.nowMs) as Body;
+    const body = bodyOf(report, { id: GATEWAY_ID }, this.nowMs) as Body;
     if (outcome === 'not sent') return body;
     this.sent += 1;
     const answer = this.service.take(body);

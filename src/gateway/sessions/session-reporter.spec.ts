@@ -12,6 +12,8 @@ import { SessionReporter } from './session-reporter.js';
 
 const FACTS = { account_id: 'ac_1', credential_id: 'sshcr_1', fingerprint: 'SHA256:x' };
 
+const GATEWAY = { id: 'gw_1', hosts: [{ host: 'localhost', listenAddress: '127.0.0.1' }] };
+
 /** Shorter than the real ones. */
 const PAUSES = {
   ...{ at_once: 0, soon: 20, counters: 100, heartbeat: 400 },
@@ -50,7 +52,7 @@ beforeEach(async () => {
     line: (_: string, fields: object, message: string) => void lines.push(message + JSON.stringify(fields)),
   };
   failures = new Counter({ name: 'failures', help: 'Failures.', registers: [] });
-  reporter = new SessionReporter({ service, log, metrics: { reportFailures: failures } }, sessions, 'gw_1', PAUSES);
+  reporter = new SessionReporter({ service, log, metrics: { reportFailures: failures } }, sessions, GATEWAY, PAUSES);
 });
 afterEach(async () => {
   answerBy = undefined;
@@ -83,6 +85,15 @@ describe('the reporter of a gateway', () => {
     const before = bodies.length;
     await until(() => bodies.length > before);
     expect(bodies.at(-1)).toEqual({ gateway_id: 'gw_1', report: before + 1 });
+  });
+
+  it('tells the hosts of the gateway with each whole state', async () => {
+    reporter.followed();
+    await until(() => bodies.length > 0);
+    expect(bodies[0]).toMatchObject({
+      whole_since: 1,
+      gateway: { hosts: [{ host: 'localhost', listen_address: '127.0.0.1' }] },
+    });
   });
 
   it('tells what happens soon, in few reports', async () => {

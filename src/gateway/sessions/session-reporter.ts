@@ -8,7 +8,7 @@ import type { GatewayPart } from '../gateway-part.js';
 import { RateLimitedLog } from '../rate-limited-log.js';
 import type { ServiceClient } from '../service-client.js';
 import type { OpenSessions, Stop } from './open-sessions.js';
-import { bodyOf, type Report, type ReportAnswer } from './report.js';
+import { bodyOf, type Report, type ReportAnswer, type ReportingGateway } from './report.js';
 import { Reports } from './reports.js';
 
 /** How long the reporter waits. */
@@ -56,7 +56,7 @@ export class SessionReporter implements GatewayPart {
   constructor(
     private readonly told: Told,
     private readonly sessions: OpenSessions,
-    private readonly gatewayId: string,
+    private readonly gateway: ReportingGateway,
     private readonly pausesMs = PAUSES,
   ) {
     this.reports = new Reports(sessions);
@@ -138,7 +138,7 @@ export class SessionReporter implements GatewayPart {
   }
 
   private async ask(report: Report): Promise<ReportAnswer> {
-    const body = bodyOf(report, this.gatewayId, this.sessions.now());
+    const body = bodyOf(report, this.gateway, this.sessions.now());
     const answer = await this.told.service.ask<ReportAnswer | null>('POST', 'sessions', body);
     if (answer === undefined) throw new Unavailable(EARLIER_VERSION, { status: 404 });
     if (typeof answer?.counted === 'boolean' && Array.isArray(answer.ignored) && Array.isArray(answer.stops))

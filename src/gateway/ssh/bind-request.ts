@@ -1,8 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { Problem } from '../../kernel/problem.js';
-import { canonicalHost, MAX_ALIASES, ParseError, parseBindTarget } from '../../rules/index.js';
-import type { OwnedHost } from '../gateway-settings.js';
-import { aliasesOf } from '../owned-hosts.js';
+import { aliasesOf, canonicalHost, type OwnedHost, ParseError, parseBindTarget } from '../../rules/index.js';
 import type { Ports } from '../ports.js';
 import type { TargetBody } from '../service-client.js';
 import type { Label } from '../tunnels/open-tunnel.js';
@@ -99,19 +97,14 @@ function ofAddress(listen: OwnedHost, port: number, hosts: readonly OwnedHost[],
   if (refusal !== undefined) {
     throw new BindRefused('not_served', `port ${port} ${refusal}; port 0 takes a free one`);
   }
-  const anyPort = { address: `${listen.host}:0` };
-  return { questions: port === 0 ? [anyPort] : questionsAt(listen, port, hosts), target: listen };
+  const question = port === 0 ? { address: `${listen.host}:0` } : questionAt(listen, port, hosts);
+  return { questions: [question], target: listen };
 }
 
-/** What to ask about a port of a host. There is more than one question only if very many hosts have its address. */
-export function questionsAt(listen: OwnedHost, port: number, hosts: readonly OwnedHost[]): readonly TargetBody[] {
-  const address = `${listen.host}:${port}`;
+/** What to ask about a port of a host. */
+export function questionAt(listen: OwnedHost, port: number, hosts: readonly OwnedHost[]): TargetBody {
   const aliases = aliasesOf(listen, hosts).map((host) => `${host}:${port}`);
-  if (aliases.length === 0) return [{ address }];
-  const parts = Array.from({ length: Math.ceil(aliases.length / MAX_ALIASES) }, (_, n) =>
-    aliases.slice(n * MAX_ALIASES, (n + 1) * MAX_ALIASES),
-  );
-  return parts.map((part) => ({ address, aliases: part }));
+  return { address: `${listen.host}:${port}`, ...(aliases.length > 0 && { aliases }) };
 }
 
 const namesOf = (hosts: readonly OwnedHost[]): string => hosts.map((owned) => owned.host).join(', ');

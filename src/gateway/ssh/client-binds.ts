@@ -1,6 +1,6 @@
 import { messageOf } from '../../kernel/error-message.js';
+import type { OwnedHost } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
-import type { OwnedHost } from '../gateway-settings.js';
 import type { ClientUsage } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
 import { TunnelRecord } from '../log/tunnel-record.js';
@@ -10,7 +10,7 @@ import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
 import { BindQuestions, type Permission } from './bind-questions.js';
-import { BindRefused, type BindRequest, isOfReservation, questionsAt, readBindRequest } from './bind-request.js';
+import { BindRefused, type BindRequest, isOfReservation, questionAt, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
 import { boundLine, nameOf, sentenceOf, shortened } from './sentences.js';
 import type { Holder } from './take-over.js';
@@ -160,8 +160,8 @@ export class ClientBinds implements Holder {
     for (let n = 1; ; n += 1) {
       const listener = await open();
       try {
-        const questions = questionsAt(target, listener.port, this.context.settings.gatewayHosts);
-        return { listener, permissions: await this.questions.permissionsFor(questions) };
+        const question = questionAt(target, listener.port, this.context.settings.gatewayHosts);
+        return { listener, permissions: await this.questions.permissionsFor([question]) };
       } catch (error) {
         listener.close();
         const isReserved = error instanceof BindRefused && isOfReservation(error.reason);

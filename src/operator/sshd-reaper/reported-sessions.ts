@@ -79,7 +79,7 @@ export class ReportedSessions {
     private readonly print: (line: string) => void,
   ) {
     const log = { line: (_level: string, _fields: object, message: string) => print(message) };
-    this.reporter = new SessionReporter({ service, log }, this.sessions, this.ids.next('gw'));
+    this.reporter = new SessionReporter({ service, log }, this.sessions, { id: this.ids.next('gw') });
   }
 
   start(): void {

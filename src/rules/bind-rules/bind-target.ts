@@ -20,8 +20,8 @@ interface Address {
 
 /** No rule is longer, so a longer target could not match. */
 const MAX_TARGET_BYTES = 512;
-/** A listener has an address for each name of its host at most. */
-export const MAX_ALIASES = 100;
+/** A listener has an address for each name of its host at most. They are in one question, since the oldest reservation decides. */
+export const MAX_ALIASES = 1_000;
 const KINDS = ['domain', 'address', 'label'] as const;
 
 /**

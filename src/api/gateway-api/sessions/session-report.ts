@@ -1,8 +1,8 @@
 import type { IdPrefix } from '../../../kernel/ids.js';
 import { isId } from '../../../kernel/ids.js';
 import { isJsonObject } from '../../../kernel/json-object.js';
-import { malformed } from '../../../kernel/problem.js';
-import { MAX_LOG_BYTES } from '../../../rules/index.js';
+import { malformed, quoted } from '../../../kernel/problem.js';
+import { canonicalHost, MAX_LOG_BYTES, ParseError } from '../../../rules/index.js';
 import { readTarget } from '../binds/gateway-requests.js';
 import { toRequestForm } from '../decisions/bind-target-form.js';
 
@@ -68,6 +68,12 @@ interface ReportedLog {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
+/** What a gateway says of itself. The row of the gateway keeps it in this form. */
+interface ReportedGateway {
+  /** Each with the address where the gateway listens for it. */
+  readonly hosts: readonly { readonly host: string; readonly listen_address: string }[];
+}
+
 export interface SessionReport {
   readonly gatewayId: string;
   readonly number: number;
@@ -79,6 +85,7 @@ export interface SessionReport {
   readonly edgeConnections: readonly ReportedEdgeConnection[];
   /** The report that began the whole state which ends with this report. Undefined: it ends none. */
   readonly wholeSince: number | undefined;
+  readonly gateway: ReportedGateway | undefined;
 }
 
 /** The fields of a report as they are sent. */
@@ -92,6 +99,7 @@ export interface SentReport {
   readonly ended_sessions?: readonly unknown[];
   readonly edge_connections?: readonly unknown[];
   readonly whole_since?: unknown;
+  readonly gateway?: { readonly hosts?: readonly unknown[] };
 }
 
 /** Throws Problem, which names the field. */
@@ -108,11 +116,16 @@ export function readReport(sent: SentReport): SessionReport {
     endedSessions: listOf(sent, 'ended_sessions', (item) => readEnd(item, 'ts')),
     edgeConnections: listOf(sent, 'edge_connections', readEdgeConnection),
     wholeSince: sent.whole_since === undefined ? undefined : body.integer('whole_since', 1, number),
+    gateway: sent.gateway && { hosts: readList(sent.gateway.hosts ?? [], 'gateway.hosts', readHost) },
   };
 }
 
-function listOf<Read>(sent: SentReport, name: keyof SentReport, read: (item: Fields) => Read): readonly Read[] {
-  const items = (sent[name] ?? []) as readonly unknown[];
+const readHost = (item: Fields) => ({ host: item.host(), listen_address: item.required('listen_address') });
+
+const listOf = <Read>(sent: SentReport, name: keyof SentReport, read: (item: Fields) => Read): readonly Read[] =>
+  readList((sent[name] ?? []) as readonly unknown[], name, read);
+
+function readList<Read>(items: readonly unknown[], name: string, read: (item: Fields) => Read): readonly Read[] {
   if (items.length > MAX_ITEMS) throw malformed(`${name} has ${items.length} items; the maximum is ${MAX_ITEMS}.`);
   return items.map((item, n) => {
     const at = `${name}[${n}]`;
@@ -256,6 +269,17 @@ class Fields {
       throw malformed(`${this.path}targets must be a list of 1 to ${MAX_TARGETS} targets.`);
     }
     return value.map((target, n) => toRequestForm(readTarget(target, `${this.path}targets[${n}]`)));
+  }
+
+  /** A canonical host. */
+  host(): string {
+    const value = this.required('host');
+    try {
+      return canonicalHost(value);
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      throw malformed(`${this.path}host ${quoted(value)} is not a host: ${error.message}.`);
+    }
   }
 
   object(name: string): Readonly<Record<string, unknown>> {

@@ -14,9 +14,11 @@ import {
   FORGET_TUNNEL_ENDS,
   HEAR_GATEWAY,
   LOCK_GATEWAY,
+  LOCK_TOKEN,
   OPEN_SESSIONS,
   OPEN_TUNNELS,
   STOPPED_SESSIONS,
+  TELL_OF_GATEWAY,
   USE_OF_TOKEN,
   USE_SESSIONS,
   USE_TUNNELS,
@@ -106,6 +108,7 @@ export class SessionReports {
       await transaction.run(HEAR_GATEWAY, [report.gatewayId, report.number, counted, ends]);
       const sendWhole = !ends && (isNew || !run.is_whole);
       if (!counted) return { counted, ignored: [], send_whole: sendWhole, stops: [] };
+      if (report.gateway !== undefined) await transaction.run(TELL_OF_GATEWAY, [report.gatewayId, report.gateway]);
       const counting = new CountedReport(transaction, gateway, report);
       const ignored = await counting.count(isNew ? report.number > 1 : !run.is_whole);
       const stops = ends ? (await transaction.run<Stop & object>(STOPPED_SESSIONS, [report.gatewayId])).rows : [];
@@ -136,6 +139,7 @@ export class SessionReports {
 const tokenOf = ({ identity, accountId }: Gateway): readonly unknown[] => [identity, accountId ?? null];
 
 async function refuseTooMany(transaction: Transaction, token: readonly unknown[]): Promise<void> {
+  await transaction.run(LOCK_TOKEN, token);
   const { gateways } = await useOf(transaction, token);
   if (gateways < MAX_GATEWAYS_OF_TOKEN) return;
   throw new Problem('too_many_requests', `This token has ${gateways} gateways, which is the maximum.`);

@@ -14,6 +14,18 @@ export const ADD_GATEWAY = {
     values ($1, $2, $3, $4, $4, clock_timestamp()) on conflict (id) do nothing returning id`,
 };
 
+/** Gateways of a token begin one after another, so that each counts those before it. $1 and $2: its identity and account. */
+export const LOCK_TOKEN = {
+  name: 'lock_gateway_token',
+  text: `select pg_advisory_xact_lock(hashtext('gateways of a token'), hashtext(concat_ws(' ', $1::text, $2::text)))`,
+};
+
+/** $2: what the gateway says of itself. */
+export const TELL_OF_GATEWAY = {
+  name: 'tell_of_gateway',
+  text: 'update gateway_runs g set about = $2 where g.id = $1 and g.about is distinct from $2::jsonb',
+};
+
 /** The runs and the open sessions of a token. $1 and $2: its identity and account. */
 export const USE_OF_TOKEN = {
   name: 'use_of_gateway_token',

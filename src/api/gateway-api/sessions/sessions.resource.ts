@@ -1,7 +1,7 @@
 import { MAX_LOG_BYTES } from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
-import { Anything, List, Text } from '../../http/validated-body.js';
+import { Anything, List, ObjectOf, Text } from '../../http/validated-body.js';
 import { TARGET_SCHEMA } from '../decision-record/bind-decision-fields.js';
 import { MAX_ITEMS } from './session-report.js';
 import { IGNORED } from './session-reports.js';
@@ -62,6 +62,18 @@ const EDGE_CONNECTION = items(
   ...['client', 'session_id', 'tunnel_id', 'credential_id', 'bytes_in', 'bytes_out', 'logs'],
 );
 
+const HOST = items({
+  host: { type: 'string', maxLength: 255 },
+  listen_address: {
+    ...{ type: 'string', maxLength: 255 },
+    description: 'Hosts are names of one address if it is the same, or covers the other.',
+  },
+});
+
+class ToldGateway {
+  @List(list('Hosts of the gateway.', HOST)) hosts?: unknown[];
+}
+
 export class SessionReportBody {
   @Text({
     description: 'Id of the gateway, made anew at each start.',
@@ -91,6 +103,11 @@ export class SessionReportBody {
     example: 5,
   })
   whole_since?: unknown;
+  @ObjectOf(ToldGateway, {
+    description:
+      'What the gateway says of itself, with `whole_since`. If it serves all accounts, nobody reserves a domain that covers one of the hosts, or another name of an address that somebody else has reserved.',
+  })
+  gateway?: ToldGateway;
 }
 
 class IgnoredItem {
