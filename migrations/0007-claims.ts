@@ -2,13 +2,12 @@ import { Topic } from './topic.js';
 
 /**
  * Values that belong to one account of the deployment: keys and hostports. A claim counts the rows of its account that have
- * the value. Of two accounts that claim a free value at once, the unique index decides which one gets it. Of the claims of a
- * value exactly one is exclusive.
+ * the value. Of two accounts that claim a free value at once, the unique index decides which one gets it.
  */
 export class Claims1795996800007 extends Topic {
   protected readonly schema = `
-    -- exclusive is false for the claims of accounts that shared a value when there were no claims, and for the claim of an account
-    -- that has reserved a hostport of another one.
+    -- Of the claims of a value exactly one is exclusive. The others are those of accounts that shared the value when there were no
+    -- claims, and that of an account that has reserved a hostport of another one.
     create table claims (
       value text collate "C" not null,
       account_id text collate "C" not null,

@@ -117,10 +117,14 @@ it('each statement of any route, as PostgreSQL has it, takes one account as $1, 
   await service.stop();
 });
 
-it('each recursive query and each primary key of rows of accounts names the account', () => {
-  const recursive = SOURCES.flatMap(({ source }) => source.match(/with recursive [^`]+/g) ?? []);
-  expect(recursive.length).toBeGreaterThan(0);
-  expect(recursive.filter((sql) => !ONE_ACCOUNT.test(sql))).toEqual([]);
+it('each recursive query but the round of the sealer, and each primary key of rows of accounts, names the account', () => {
+  const recursive = SOURCES.flatMap(({ file, source }) =>
+    (source.match(/with recursive [^`]+/g) ?? []).map((sql) => ({ file, sql })),
+  );
+  expect(recursive.length).toBeGreaterThan(1);
+  expect(recursive.filter(({ sql }) => !ONE_ACCOUNT.test(sql)).map(({ file }) => file)).toEqual([
+    'src/event-log/transparency/seal/sealed-logs.ts',
+  ]);
   const others = SOURCES.filter(({ source }) => /primary key \((?!account_id)/.test(source)).map(({ file }) => file);
   expect(others).toEqual(
     ['0007-claims', '0010-tunnel-sessions', '0012-reservations'].map((name) => `migrations/${name}.ts`),

@@ -64,8 +64,8 @@ const differing = (stored: string, held: string): string =>
   where live is distinct from log order by account_id, value, field desc`;
 
 /**
- * Yields the claims that differ from the log. The proof reports them, and a repair corrects them. `changes` are what the
- * claims of the log have more or less than those of the live rows. None: the rows are right.
+ * Yields the claims that differ from the log, for the proof and the repair. `changes` are what the claims of the log have
+ * more or less than those of the live rows, and none if the rows are right.
  */
 export async function* claimDifferences(
   client: ClientBase,
