@@ -42,7 +42,7 @@ const SCHEMA = {
   Claims1795996800007: '77d56f0ab282ffff',
   BindDecisions1795996800008: 'c49d9fc7c6fcf7c7',
   Transparency1795996800009: '3e5e1b13b4b89efd',
-  TunnelSessions1795996800010: '76873986548d7f5f',
+  TunnelSessions1795996800010: '4458da504490e717',
   TunnelRecords1795996800011: 'faa343e4ed09a8b9',
   Reservations1795996800012: '97fc2b9418191b3c',
 };
