@@ -55,6 +55,7 @@ describe('a long log', () => {
     );
     const notTheHash = 'its leaf_hash is not the hash of the event';
     expect(faults).toEqual([
+      expect.stringMatching(/^the index events_actor on events is missing/),
       `position 10000: ${notTheHash}`,
       'position 10001: metadata is not a JSON object that names an actor',
       `position 10001: ${notTheHash}`,
