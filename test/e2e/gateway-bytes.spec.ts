@@ -209,9 +209,9 @@ describe('an upload', () => {
 });
 
 /** A client of messages with a visitor of its tunnel. */
-async function visited() {
-  const key = await gateway.newCredential('bind:127.0.0.1');
-  const client = await RawSshClient.logIn(gateway.port, key.file);
+async function visited(at = gateway) {
+  const key = await at.newCredential('bind:127.0.0.1');
+  const client = await RawSshClient.logIn(at.port, key.file);
   client.send(messages.bind(HOST, 0));
   const port: number = (await client.next('REQUEST_SUCCESS')).fields[0].readUInt32BE(0);
   const opened = client.next('CHANNEL_OPEN');
@@ -223,8 +223,8 @@ async function visited() {
 
 describe('a connection that is cut', () => {
   /** It has carried bytes. */
-  async function carried() {
-    const it = await visited();
+  async function carried(at = gateway) {
+    const it = await visited(at);
     const { client, visitor } = it;
     const error = new Promise<string>((resolve) => {
       visitor.once('error', ({ message }) => resolve(message)).once('close', () => resolve('a clean end'));
@@ -243,6 +243,20 @@ describe('a connection that is cut', () => {
     it.visitor.resume();
     await cut(it);
     expect(await it.error).toContain('ECONNRESET');
+  });
+
+  it.each([
+    ['SIGTERM', 'read ECONNRESET'],
+    // The kernel closes the sockets. docs/own-gateway.md says what to do about it.
+    ['SIGKILL', 'a plain end'],
+  ] as const)('by %s of the gateway in the middle of a download gives the visitor %s', async (signal, expected) => {
+    const another = await GatewayProcess.beside(gateway.service, gateway.service.app.url, {});
+    const { client, visitor, channel, error } = await carried(another);
+    client.send(messages.data(channel, Buffer.from('a part')));
+    expect(String((await once(visitor, 'data'))[0])).toBe('a part');
+    const end = new Promise((resolve) => visitor.resume().once('end', () => resolve('a plain end')));
+    another.child.kill(signal);
+    expect(await Promise.race([error, end])).toBe(expected);
   });
 
   it('by its visitor is closed at the client without an end of the data', async () => {
