@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { type Database, migrate, openDatabase } from '../database/index.js';
 import { EventLog, type KeyHistory, openEmbeddedKeys } from '../event-log/index.js';
@@ -19,8 +18,7 @@ export interface Prepared {
 /** Opens and migrates the database, and finds or creates the first account. */
 export async function prepare(config: Config, log: ServiceLog): Promise<Prepared> {
   // This comes before a database is made or migrated, since only a start that succeeds shows the first account's key.
-  // In a worker of a process manager, the primary process shares the port.
-  if (!cluster.isWorker) await requireFreeAddress(config.host, config.port);
+  await requireFreeAddress(config.host, config.port);
   const database = await openDatabase(config, (line) => logDatabaseLine(log, line));
   const eventLog = eventLogOf(config, database);
   try {
