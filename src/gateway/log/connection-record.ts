@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { OfferedKey } from '../protocol/connection.js';
@@ -6,7 +7,6 @@ import { Violation } from '../protocol/violation.js';
 import type { Subject } from '../rate-limited-log.js';
 import type { IdentifiedKey } from '../service-client.js';
 import type { OpenSession } from '../sessions/open-sessions.js';
-import type { Peer } from '../ssh/ask-before-socket.js';
 import { shortened } from '../ssh/sentences.js';
 import { sourceOf } from '../ssh/strangers.js';
 import { type SourceFields, sourceFields } from './gateway-lines.js';
@@ -53,7 +53,7 @@ export class ConnectionRecord {
 
   constructor(
     private readonly context: Pick<GatewayContext, 'lines' | 'metrics' | 'sessions'>,
-    private readonly socket: Peer,
+    private readonly socket: Socket,
     /** Behind a balancer this is not the address of the socket. */
     source: string,
   ) {

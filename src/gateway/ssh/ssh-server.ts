@@ -12,7 +12,6 @@ import { Turns } from '../protocol/turns.js';
 import { isBalancer, takeHeader } from '../proxy-protocol/balancers.js';
 import { Rate } from '../rates.js';
 import { ALGORITHMS } from './algorithms.js';
-import { askBeforeSocket, type Peer } from './ask-before-socket.js';
 import { ClientConnection } from './client-connection.js';
 import { loadHostKeys } from './host-key.js';
 import { Login } from './login.js';
@@ -32,7 +31,6 @@ export class SshServer implements GatewayPart {
   private readonly connections: Rate;
   private readonly turns = new Turns();
   private isStopped = false;
-  private asksBeforeSocket = false;
 
   constructor(private readonly context: GatewayContext) {
     const { settings } = context;
@@ -50,7 +48,6 @@ export class SshServer implements GatewayPart {
     } catch (error) {
       throw new OperatorError(`GATEWAY_LISTEN cannot be used: ${messageOf(error)}`);
     }
-    this.asksBeforeSocket = askBeforeSocket(this.server, (peer) => this.mayCome(peer));
     // Accepting can fail for a moment, for example without a free file descriptor.
     this.server.on('error', (error) => this.context.failures.count('GATEWAY_LISTEN', error));
   }
@@ -68,23 +65,23 @@ export class SshServer implements GatewayPart {
   }
 
   /** Asked before anything of the connection is made. The header of a balancer names the client only later. */
-  private mayCome(peer: Peer): boolean {
-    const { remoteAddress = '' } = peer;
-    return this.isBalancer(remoteAddress) || this.isWithinRate(peer, remoteAddress);
+  private mayCome(socket: Socket): boolean {
+    const { remoteAddress = '' } = socket;
+    return this.isBalancer(remoteAddress) || this.isWithinRate(socket, remoteAddress);
   }
 
   private isBalancer(address: string): boolean {
     return isBalancer(this.context.settings.proxyProtocolFrom, address);
   }
 
-  private isWithinRate(peer: Peer, source: string): boolean {
+  private isWithinRate(socket: Socket, source: string): boolean {
     const isWithin = this.connections.takeAtOnce(sourceOf(source));
-    if (!isWithin) new ConnectionRecord(this.context, peer, source).refused('rate');
+    if (!isWithin) new ConnectionRecord(this.context, socket, source).refused('rate');
     return isWithin;
   }
 
   private take(socket: Socket): void {
-    if (!this.asksBeforeSocket && !this.mayCome(socket)) return void socket.destroy();
+    if (!this.mayCome(socket)) return void socket.destroy();
     const { remoteAddress = '' } = socket;
     socket.on('error', () => undefined);
     this.sockets.add(socket);
