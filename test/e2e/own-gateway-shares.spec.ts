@@ -74,13 +74,13 @@ describe('while an account changes 50 edges of 1,000 hostports without pause', (
         return created(flooding, '/edges/tcp', { hostports });
       }),
     );
+    const served = await Promise.all([0, 1, 2].map((n) => servedEdge(neighbour, `neighbour=${n}`)));
     let isOver = false;
     const floods = edges.map(async (id) => {
       for (let n = 0; !isOver; n += 1) await flooding.client.patch(`/edges/tcp/${id}`, { description: String(n) });
     });
     const cutAfterMs: number[] = [];
-    for (let n = 0; n < 3; n += 1) {
-      const { path, port, login } = await servedEdge(neighbour, `neighbour=${n}`);
+    for (const { path, port, login } of served) {
       const socket = await client(port);
       await sleep(300);
       const closed = closeOf(socket);
