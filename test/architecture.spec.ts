@@ -82,7 +82,6 @@ const PURE = [
   'api/tcp-edges/hostport.ts',
   'api/tcp-edges/tcp-edge.ts',
   'api/instance/places.ts',
-  'api/instance/window-counter.ts',
   'api/gateway-api/binds/authorized-keys.ts',
   'api/gateway-api/binds/gateway-requests.ts',
   'api/gateway-api/decisions/bind-decision.ts',

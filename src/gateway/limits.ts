@@ -1,8 +1,8 @@
+import type { Path } from '../kernel/fair-queue.js';
+import { Places } from '../kernel/places.js';
+import { Rate } from '../kernel/rate.js';
+import { sourceOf } from '../rules/index.js';
 import type { GatewaySettings } from './gateway-settings.js';
-import { Rate } from './rates.js';
-
-export type Counted = 'connections' | 'binds' | 'channels';
-type Maximums = Readonly<Record<Counted, number>>;
 
 /** After a silence, the bytes that the rate permits in this time may be sent at once. */
 const BYTES_BURST_MS = 100;
@@ -19,35 +19,12 @@ const SOURCE_FACTOR = 10;
 const COSTS = { request: 1, login: 5, 'key exchange': 100 } as const;
 export type RequestKind = keyof typeof COSTS;
 
-const NOUNS: Readonly<Record<Counted, string>> = {
+const NOUNS = {
   connections: 'connections',
   binds: 'binds',
   channels: 'connections through its tunnels',
-};
-
-/** What a credential or an account uses of this gateway, and the most that it may use. */
-class Usage {
-  private readonly counts = { connections: 0, binds: 0, channels: 0 };
-
-  constructor(
-    private readonly who: string,
-    private readonly max: Maximums,
-  ) {}
-
-  get isUnused(): boolean {
-    return Object.values(this.counts).every((count) => count === 0);
-  }
-
-  /** A sentence if the maximum is reached. A maximum of 0 means no limit. */
-  refusal(what: Counted): string | undefined {
-    if (this.max[what] === 0 || this.counts[what] < this.max[what]) return undefined;
-    return `the ${this.who} has ${this.max[what]} ${NOUNS[what]}, which is the maximum`;
-  }
-
-  add(what: Counted, change: 1 | -1): void {
-    this.counts[what] += change;
-  }
-}
+} as const;
+type Counted = keyof typeof NOUNS;
 
 interface Client {
   readonly credentialId: string;
@@ -57,23 +34,33 @@ interface Client {
 
 /** Counts what one client uses. The limits hold for all connections of its credential, and of its account. */
 export class ClientUsage {
+  private readonly path: Path;
+
   constructor(
     private readonly client: Client,
-    private readonly usages: readonly Usage[],
     private readonly limits: Limits,
-  ) {}
+  ) {
+    this.path = [client.accountId, client.credentialId];
+  }
 
   /** A sentence if the client may have no more. Otherwise it has one more, which `release` gives back. */
-  take(what: Counted): string | undefined {
-    const refusal = this.usages.map((usage) => usage.refusal(what)).find((sentence) => sentence !== undefined);
-    if (refusal === undefined) for (const usage of this.usages) usage.add(what, 1);
-    else this.limits.forgetUnused(this.client);
+  take(what: 'connections' | 'binds'): string | undefined {
+    const refusal = this.limits.refusal(what, this.path);
+    if (refusal === undefined) this.limits.places[what].take(this.path);
     return refusal;
   }
 
-  release(what: Counted): void {
-    for (const usage of this.usages) usage.add(what, -1);
-    this.limits.forgetUnused(this.client);
+  release(what: 'connections' | 'binds'): void {
+    this.limits.places[what].giveBack(this.path);
+  }
+
+  /**
+   * Returns a function that gives the channel back, or a sentence if the client may have no more. At a maximum, the source
+   * of visitors with the most loses one: its `drop` is called.
+   */
+  takeChannel(visitor: string, drop: () => void): (() => void) | string {
+    const path = [...this.path, sourceOf(visitor)];
+    return this.limits.places.channels.hold(path, drop) ?? this.limits.refusal('channels', path) ?? 'it has no room';
   }
 
   /** Counts the bytes. Returns how long to wait after them, in milliseconds. */
@@ -89,41 +76,38 @@ export class ClientUsage {
   }
 }
 
+/** What clients may use of this gateway. */
 export class Limits {
-  private readonly ofCredentials = new Map<string, Usage>();
-  private readonly ofAccounts = new Map<string, Usage>();
   readonly bytes: Rate;
   readonly requests: Rate;
   readonly requestsOfSource: Rate;
+  /** By account, credential, and for channels by the source of the visitor. */
+  readonly places: Readonly<Record<Counted, Places>>;
+  private readonly max: Readonly<Record<Counted, readonly number[]>>;
 
-  constructor(private readonly settings: GatewaySettings) {
+  constructor(settings: GatewaySettings) {
     const { maxBytesPerSecond, maxRequestsPerSecond } = settings;
     this.bytes = new Rate(maxBytesPerSecond, BYTES_BURST_MS);
     this.requests = new Rate(maxRequestsPerSecond, REQUESTS_BURST_MS, MAX_REQUESTS_WAIT_MS);
     const ofSource = SOURCE_FACTOR * maxRequestsPerSecond;
     this.requestsOfSource = new Rate(ofSource, REQUESTS_BURST_MS, MAX_REQUESTS_WAIT_MS);
+    this.max = {
+      connections: maximumsOf(settings.maxAccountConnections, settings.maxConnections),
+      binds: maximumsOf(settings.maxAccountBinds, settings.maxBinds),
+      channels: maximumsOf(settings.maxAccountChannels, settings.maxChannels),
+    };
+    const { connections, binds, channels } = this.max;
+    this.places = { connections: new Places(connections), binds: new Places(binds), channels: new Places(channels) };
   }
 
-  usageOf(client: Client): ClientUsage {
-    const { maxConnections, maxBinds, maxChannels } = this.settings;
-    const { maxAccountConnections, maxAccountBinds, maxAccountChannels } = this.settings;
-    const ofCredential = { connections: maxConnections, binds: maxBinds, channels: maxChannels };
-    const ofAccount = { connections: maxAccountConnections, binds: maxAccountBinds, channels: maxAccountChannels };
-    const usages = [
-      getOrMake(this.ofCredentials, client.credentialId, () => new Usage('credential', ofCredential)),
-      getOrMake(this.ofAccounts, client.accountId, () => new Usage('account', ofAccount)),
-    ];
-    return new ClientUsage(client, usages, this);
-  }
-
-  forgetUnused({ credentialId, accountId }: Client): void {
-    if (this.ofCredentials.get(credentialId)?.isUnused === true) this.ofCredentials.delete(credentialId);
-    if (this.ofAccounts.get(accountId)?.isUnused === true) this.ofAccounts.delete(accountId);
+  /** A sentence if there is no room for one more. */
+  refusal(what: Counted, path: Path): string | undefined {
+    const full = this.places[what].fullAt(path);
+    if (full === undefined) return undefined;
+    return `the ${full === 1 ? 'account' : 'credential'} has ${this.max[what][full]} ${NOUNS[what]}, which is the maximum`;
   }
 }
 
-function getOrMake<Value>(all: Map<string, Value>, key: string, make: () => Value): Value {
-  const value = all.get(key) ?? make();
-  all.set(key, value);
-  return value;
-}
+/** All together have no maximum. A setting of 0 means none. */
+const maximumsOf = (...ofAccountAndCredential: readonly number[]): readonly number[] =>
+  [0, ...ofAccountAndCredential].map((max) => (max === 0 ? Number.POSITIVE_INFINITY : max));

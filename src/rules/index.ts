@@ -31,6 +31,7 @@ export {
   type IpRestriction,
 } from './ip-rules/ip-restriction.js';
 export { compileNetwork, type Network, networksContaining, parseCidr } from './ip-rules/network.js';
+export { sourceOf } from './ip-rules/source.js';
 
 // Public keys
 export { type KeyPolicy, type PublicKey, parseDeniedFingerprints, parsePublicKey } from './public-keys/public-key.js';

@@ -1,8 +1,7 @@
-import { addressText, decideTcpConnect, type TcpConnection } from '../../rules/index.js';
-import { sourceOf } from '../ssh/strangers.js';
+import { eventLoop } from '../../kernel/event-loop.js';
+import { addressText, decideTcpConnect, sourceOf, type TcpConnection } from '../../rules/index.js';
 import { type Admission, admissionBy, LET_IN, NOT_ALLOWED, UNREADABLE } from './admission.js';
 import { ClientQuestions } from './client-questions.js';
-import { DecisionTurns } from './decision-turns.js';
 import type { EdgeCheck } from './edge-answer.js';
 import type { EdgeConnection } from './edge-connection.js';
 import type { AskedClient, EdgesOfService } from './edges-of-service.js';
@@ -12,7 +11,6 @@ import type { Visit } from './visit.js';
 /** Decides whether an edge lets a client in: by its IP rules, then by its traffic policy. */
 export class Admissions {
   private readonly questions = new ClientQuestions<EdgeCheck | undefined>();
-  private readonly turns = new DecisionTurns();
 
   constructor(
     private readonly service: Pick<EdgesOfService, 'check'>,
@@ -62,10 +60,10 @@ export class Admissions {
   /** Undefined: the edge has changed before its turn, and the service must be asked about it. */
   private decideInTurn(visit: Visit, asked: ServedEdge): Promise<Admission | undefined> {
     const { connection, hostport, isReview } = visit;
-    return this.turns.take(
-      { accountId: asked.accountId, hostport, isReview },
-      () => !visit.isGone,
+    return eventLoop.run(
+      [asked.accountId, 'edges', hostport],
       () => {
+        if (visit.isGone) return undefined;
         const edge = visit.look();
         const atOnce = this.decideAtOnce(connection, edge);
         if (atOnce !== undefined || edge === undefined) return atOnce;
@@ -73,6 +71,7 @@ export class Admissions {
         const isUnsure = edge !== asked && connection.isLetInBy(edge) === 'ask';
         return isUnsure && admission?.refusal === undefined ? undefined : admission;
       },
+      { isUrgent: isReview },
     );
   }
 

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../kernel/error-message.js';
 import { Unavailable } from '../../kernel/network/unavailable.js';
+import type { Places } from '../../kernel/places.js';
+import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
-import { sourceOf } from '../ssh/strangers.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import type { Admissions } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
-import type { EdgePlaces } from './edge-places.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
 import { Reviews } from './reviews.js';
@@ -19,7 +19,8 @@ import { Visit } from './visit.js';
 export interface EdgePortContext {
   readonly context: GatewayContext;
   readonly admissions: Admissions;
-  readonly places: EdgePlaces;
+  /** The places for connections, by account and source. */
+  readonly places: Places;
 }
 
 /** One hostport of edges: the listener, while an edge is served there, and the connections to that edge. */
@@ -141,11 +142,9 @@ export class EdgePort {
   /** False if there is no place for the connection. */
   private enter(connection: EdgeConnection): boolean {
     const { metrics } = this.context;
-    const leave = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
-      drop: () => {
-        metrics.displacedEdgeConnections.inc();
-        connection.end('displaced');
-      },
+    const leave = this.shared.places.hold([connection.edge.accountId, sourceOf(connection.source.address)], () => {
+      metrics.displacedEdgeConnections.inc();
+      connection.end('displaced');
     });
     if (leave === undefined) return false;
     this.connections.add(connection);

@@ -1,3 +1,4 @@
+import { Places } from '../../kernel/places.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { type Followed, Follower } from '../rights/follower.js';
@@ -5,7 +6,6 @@ import type { Endpoint } from '../tunnels/open-tunnel.js';
 import { Admissions } from './admissions.js';
 import type { EdgeAnswer } from './edge-answer.js';
 import { EdgeJudge } from './edge-judge.js';
-import { EdgePlaces } from './edge-places.js';
 import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
 import { PortIndex } from './port-index.js';
@@ -32,7 +32,7 @@ export class EdgeServer implements GatewayPart, Followed {
   private readonly refresher = new Refresher<EdgeAnswer>(
     (hostports) => this.service.at(hostports),
     (hostport, answer) => this.apply(hostport, answer),
-    (hostport) => this.turnOf(hostport),
+    (hostport) => this.claimOf(hostport),
   );
   private readonly laterAt = new Map<string, NodeJS.Timeout>();
   private isStopped = false;
@@ -41,7 +41,7 @@ export class EdgeServer implements GatewayPart, Followed {
     const { serviceState } = context;
     this.addresses = new Map(context.settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
     this.service = new EdgesOfService(context.service);
-    const places = new EdgePlaces(context.settings.maxEdgeConnections);
+    const places = new Places([context.settings.maxEdgeConnections]);
     const admissions = new Admissions(this.service, context.now);
     this.shared = { context, admissions, places };
     this.edgeJudge = new EdgeJudge({
@@ -103,7 +103,7 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   /** Ports that are served are urgent, since a client may have lost its right. */
-  private turnOf(hostport: string) {
+  private claimOf(hostport: string) {
     const port = this.ports.get(hostport);
     return { account: port?.accountId ?? '', isUrgent: port?.isServing === true };
   }

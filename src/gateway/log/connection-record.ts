@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
+import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
 import type { OfferedKey } from '../protocol/connection.js';
 import { Violation } from '../protocol/violation.js';
@@ -8,7 +9,6 @@ import type { Subject } from '../rate-limited-log.js';
 import type { IdentifiedKey } from '../service-client.js';
 import type { OpenSession } from '../sessions/open-sessions.js';
 import { shortened } from '../ssh/sentences.js';
-import { sourceOf } from '../ssh/strangers.js';
 import { type SourceFields, sourceFields } from './gateway-lines.js';
 
 /** Why a login is refused, by the names in log lines and metrics. The texts complete "refused a login: ...". */

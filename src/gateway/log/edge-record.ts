@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
+import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
-import { sourceOf } from '../ssh/strangers.js';
 import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 import { type SourceFields, sourceFields } from './gateway-lines.js';
 

@@ -12,6 +12,11 @@ const MAX_OPENING_MS = 10_000;
 /** The terminal shows at most one refused connection in this time, since there can be many. */
 const TELLING_MS = 10_000;
 
+/** A channel from the question to the client on. */
+interface Opening {
+  giveUp(why: string): void;
+}
+
 /** The channels that the gateway opens to one client, for connections to its binds. */
 export class ClientChannels {
   private toldAt = Number.NEGATIVE_INFINITY;
@@ -26,9 +31,10 @@ export class ClientChannels {
   /** `bound`: the bind as the client asked for it. Rejects if the client refuses, is gone, or has too many channels. */
   async open(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
     if (!this.connection.transport.isOpen) throw new NotCarried('the client is gone');
-    const refusal = this.usage.take('channels');
-    if (refusal !== undefined) throw this.tooMany(refusal);
-    return this.ask(bound, source, record);
+    const opening: Opening = { giveUp: () => undefined };
+    const leave = this.usage.takeChannel(source.address, () => opening.giveUp('another visitor took its place'));
+    if (typeof leave === 'string') throw this.tooMany(leave);
+    return this.ask(bound, source, record, opening, leave);
   }
 
   count(direction: 'in' | 'out', bytes: number): number {
@@ -45,7 +51,13 @@ export class ClientChannels {
   }
 
   /** The channel counts until both sides have closed it, even if it was opened too late. */
-  private ask(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
+  private ask(
+    bound: Endpoint,
+    source: Endpoint,
+    record: TunnelRecord,
+    opening: Opening,
+    leave: () => void,
+  ): Promise<TunnelChannel> {
     const addresses = {
       boundAddr: bound.address,
       boundPort: bound.port,
@@ -54,20 +66,22 @@ export class ClientChannels {
     };
     return new Promise((resolve, reject) => {
       let isLate = false;
-      const timer = setTimeout(() => {
+      opening.giveUp = (why) => {
         isLate = true;
-        reject(new NotCarried('the client opened no channel'));
-      }, MAX_OPENING_MS).unref();
+        reject(new NotCarried(why));
+      };
+      const timer = setTimeout(() => opening.giveUp('the client opened no channel'), MAX_OPENING_MS).unref();
       const answered = (answer: ChannelLink | Error): TunnelChannel | undefined => {
         clearTimeout(timer);
         if (answer instanceof Error) reject(answer);
         if (answer instanceof Error || isLate) return undefined;
         const { transport } = this.connection;
         const channel = new TunnelChannel(answer, transport, record.metered(this), this.context.settings.idleMs);
+        opening.giveUp = (why) => channel.cut(why);
         resolve(channel);
         return channel;
       };
-      this.connection.channels.ask(addresses, answered, () => this.usage.release('channels'));
+      this.connection.channels.ask(addresses, answered, leave);
     });
   }
 }

@@ -1,6 +1,6 @@
 import type { BufferHolder } from '../buffer-budget.js';
 import type { GatewayContext } from '../gateway-context.js';
-import type { ClientUsage, Limits, RequestKind } from '../limits.js';
+import { ClientUsage, type Limits, type RequestKind } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
 import type { ChannelLink } from '../protocol/channel-link.js';
 import type { OpenChannel } from '../protocol/channels.js';
@@ -49,7 +49,7 @@ export class ClientConnection implements ClientService, BufferHolder {
     const { identity, source, network, record } = client;
     this.credentialId = identity.credentials[0]?.credential_id ?? identity.fingerprint;
     const { credentialId } = this;
-    this.usage = limits.usageOf({ credentialId, accountId: identity.account_id, source: network });
+    this.usage = new ClientUsage({ credentialId, accountId: identity.account_id, source: network }, limits);
     this.terminal = new Terminal(
       () => this.binds.isEmpty,
       () => this.leave(),

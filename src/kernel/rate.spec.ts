@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Rate } from './rates.js';
+import { Rate } from './rate.js';
 
 describe('a rate', () => {
   it('lets what was not used in the time of a burst be used at once, and makes what is more wait', () => {
