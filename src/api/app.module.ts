@@ -34,6 +34,7 @@ import { Changes } from './resources/changes.js';
 import { EdgeReferences } from './resources/edge-references.js';
 import { EntityQueries } from './resources/entity-queries.js';
 import { Idempotency } from './resources/idempotency.js';
+import { Lists } from './resources/lists.js';
 import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
 import { Reads } from './resources/reads.js';
@@ -106,6 +107,7 @@ const sharedBy = (foundation: Foundation): Provider[] => [
   EntityQueries,
   Idempotency,
   Changes,
+  Lists,
   Reads,
   Owners,
   ReservedNames,

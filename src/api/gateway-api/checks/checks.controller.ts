@@ -11,7 +11,7 @@ import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { readTargets } from '../binds/gateway-requests.js';
-import { CheckTurns } from './check-turns.js';
+import { CheckLimit } from './check-limit.js';
 import { AclCheckBody, BindCheck, BindChecks, CredentialCheckBody, toChecks } from './checks.resource.js';
 import { CredentialCheck } from './credential-check.js';
 
@@ -27,7 +27,7 @@ export class ChecksController {
   constructor(
     private readonly entities: EntityQueries,
     private readonly credentialCheck: CredentialCheck,
-    private readonly turns: CheckTurns,
+    private readonly limit: CheckLimit,
     private readonly reserved: ReservedNames,
   ) {}
 
@@ -48,7 +48,7 @@ export class ChecksController {
     @Param('id') id: string,
     @Body() { target, source }: CredentialCheckBody,
   ): Promise<BindCheck | BindChecks> {
-    return this.turns.run(request, async () => {
+    return this.limit.run(request, async () => {
       const { targets, isList } = await readTargets(target);
       const ref = { accountId: request.caller.accountId, id };
       const credential = await this.entities.find(SSH_CREDENTIALS, ref);
@@ -71,7 +71,7 @@ export class ChecksController {
   })
   checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
     if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
-    return this.turns.run(request, async () => {
+    return this.limit.run(request, async () => {
       refuseTooManyRules(acl);
       const { results: parsed } = await mapInTurns(acl, parseBindRule);
       const rules = compileParsed(rulesWithinLimit(acl), parsed);

@@ -9,7 +9,7 @@ import { EdgePolicies } from '../edges/edge-policies.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
 import { checkTraffic, connectionOf } from '../traffic-policies/traffic-check.js';
 import { readValue, TrafficPolicyCheck, TrafficPolicyCheckBody } from '../traffic-policies/traffic-check.resource.js';
-import { CheckTurns } from './check-turns.js';
+import { CheckLimit } from './check-limit.js';
 
 @ApiTag('Checks')
 @Controller('traffic_policy')
@@ -17,7 +17,7 @@ export class TrafficPolicyChecksController {
   constructor(
     private readonly trafficPolicies: PolicyReader,
     private readonly ipPolicies: EdgePolicies,
-    private readonly turns: CheckTurns,
+    private readonly limit: CheckLimit,
   ) {}
 
   @Post('check')
@@ -35,7 +35,7 @@ export class TrafficPolicyChecksController {
   check(@Read() request: ReadRequest, @Body() body: TrafficPolicyCheckBody): Promise<TrafficPolicyCheck> {
     const [value, client] = [readValue(body), readSource(body.source)];
     const server = body.destination === undefined ? serverAt(client) : readDestination(body.destination);
-    return this.turns.run(request, async () => {
+    return this.limit.run(request, async () => {
       const { accountId } = request.caller;
       const read = await this.trafficPolicies.read(value, accountId);
       const named = read instanceof UnreadablePolicy ? [] : read.ipPolicyIds;

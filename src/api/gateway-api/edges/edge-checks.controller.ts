@@ -7,7 +7,7 @@ import { Body } from '../../http/validated-body.js';
 import { addressTarget, ReservedNames } from '../../reservations/reserved-names.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { TCP_EDGES } from '../../tcp-edges/tcp-edges.resource.js';
-import { CheckTurns } from '../checks/check-turns.js';
+import { CheckLimit } from '../checks/check-limit.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
 import { checkEdge, compiled } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
@@ -21,7 +21,7 @@ export class EdgeChecksController {
     private readonly edges: ReadEdges,
     private readonly policies: EdgePolicies,
     private readonly reserved: ReservedNames,
-    private readonly turns: CheckTurns,
+    private readonly limit: CheckLimit,
   ) {}
 
   @Post(':id/check')
@@ -44,7 +44,7 @@ export class EdgeChecksController {
   ): Promise<TcpEdgeCheck> {
     const client = readSource(source);
     const given = destination === undefined ? undefined : readDestination(destination);
-    return this.turns.run(request, async () => {
+    return this.limit.run(request, async () => {
       const { accountId } = request.caller;
       const read = await this.edges.find({ accountId, id });
       if (read === undefined) throw TCP_EDGES.notFound();
