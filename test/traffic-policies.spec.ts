@@ -112,7 +112,7 @@ async function outcomeNow(
   const nowMs = Date.now();
   return outcomeOf(
     decideTcpConnect(
-      await readTrafficPolicy(policy),
+      readTrafficPolicy(policy),
       {
         client: { address: addressOf(source), port: clientPort },
         server: { address: addressOf(serverIp), port: serverPort },
@@ -166,7 +166,7 @@ describe('a traffic policy does in a check what it does with a connection:', () 
     if (one.connection === undefined && one.logs !== undefined) expect(logs).toEqual(one.logs);
     const { ip_policies, traffic_policy_error, check } = await listed(edge);
     expect([traffic_policy_error, check]).toEqual([null, null]);
-    const named = (await readTrafficPolicy(one.policy)).ipPolicyIds;
+    const named = (readTrafficPolicy(one.policy)).ipPolicyIds;
     const rulesOf = (id: string) => one.ipPolicies?.[id];
     expect(
       ip_policies.map(({ id, exists, rules }: { id: string; exists: boolean; rules: { cidr: string }[] | null }) => [

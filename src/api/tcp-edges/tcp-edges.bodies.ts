@@ -1,10 +1,10 @@
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem } from '../../kernel/problem.js';
-import { MAX_TRAFFIC_POLICY_BYTES } from '../../rules/index.js';
+import { MAX_IP_POLICIES } from '../../rules/index.js';
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { Description, Envelope, Metadata, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
-import { MAX_IP_POLICIES, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
+import { MAX_TRAFFIC_POLICY_BYTES, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
 import { type Hostport, MAX_HOSTPORT_BYTES, parseHostport } from './hostport.js';
 import type { TcpEdge } from './tcp-edge.js';
 
