@@ -54,15 +54,13 @@ export class BackendBody {
 export class IpRestrictionBody {
   @Flag(ENABLED) enabled?: boolean;
   @List({
-    description: `Ids of IP policies, each ${ID} At most ${MAX_IP_POLICIES} ids. Absent: an empty list.`,
-    maxItems: MAX_IP_POLICIES,
+    description: `Ids of IP policies, each ${ID} At most ${MAX_IP_POLICIES} ids, or those that are stored. Absent: an empty list.`,
     items: { type: 'string', ...ID_PATTERN },
     example: ['ipp_3MSH1YH1pfqRL0tXy3dC8OFwmhq'],
   })
   ip_policy_ids?: unknown[];
   @List({
     description: `In place of \`ip_policy_ids\`: the IP policies ${AS_SHOWN.replace('it.', 'them.')}`,
-    maxItems: MAX_IP_POLICIES,
     listOf: ReferenceBody,
     example: null,
   })
