@@ -392,20 +392,19 @@ describe('looking up a hostport', () => {
     const edges = new EdgesByHostport(service.pool);
     const first = await create({ hostports: ['LookUp.example.com.:7', 'lookup.example.com:7'] });
     const second = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
-      create({ hostports: ['x:1', 'lookup.example.com:7'] }, other.client),
+      create({ hostports: ['x:1', 'lookup.example.com:7'], backend: { backend_id: 'bkdtg_1' } }, other.client),
     );
     const third = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
-      create({ hostports: ['lookup.example.COM:7'] }),
+      create({ hostports: ['lookup.example.COM:7'], backend: { backend_id: 'bkdtg_1' } }),
     );
-    const { accountId: otherAccount } = (await edges.list('x:1'))[0] ?? {};
-    const found = await edges.list('lookup.example.com:7');
-    expect(found.map(({ id }) => id)).toEqual([first.id, second.id, third.id]);
-    expect(found.map(({ accountId }) => accountId === otherAccount)).toEqual([false, true, false]);
+    const found = await edges.at('lookup.example.com:7');
+    expect(found.ids).toEqual([first.id, second.id, third.id]);
+    expect(found.served?.id).toBe(second.id);
     await admin.patch(`/edges/tcp/${first.id}`, { hostports: ['lookup.example.com:8'] });
     await admin.delete(`/edges/tcp/${third.id}`);
     const [left, moved, nobody] = await Promise.all(
-      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.list(h)),
+      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.at(h)),
     );
-    expect([left, moved, nobody].map((refs) => refs?.map(({ id }) => id))).toEqual([[second.id], [first.id], []]);
+    expect([left, moved, nobody].map((at) => at?.ids)).toEqual([[second.id], [first.id], []]);
   });
 });

@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ConstraintViolated } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
-import { parseCidr } from '../../rules/index.js';
+import { MAX_IP_RULES, parseCidr } from '../../rules/index.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { EntityQueries } from '../resources/entity-queries.js';
@@ -14,9 +14,6 @@ import {
   IP_POLICY_RULES,
   type UpdateIpPolicyRuleBody,
 } from './ip-policy-rules.resource.js';
-
-/** Bounds the append that deletes a policy. Creates that race may exceed it by a few. */
-const MAX_RULES = 10_000;
 
 export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}
 export class UpdateIpPolicyRule extends UpdateCommand<UpdateIpPolicyRuleBody> {}
@@ -45,8 +42,9 @@ class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
   private async requireRoom(accountId: string, id: string): Promise<void> {
     const policy = { accountId, id };
     if ((await this.entities.find(IP_POLICIES, policy)) === undefined) throw unknownPolicy(id);
-    if ((await this.rules.count(policy, MAX_RULES)) < MAX_RULES) return;
-    throw new Problem('conflict', `The IP policy has at least ${MAX_RULES} rules, and takes no more.`);
+    // Creates that race may exceed it by a few.
+    if ((await this.rules.count(policy, MAX_IP_RULES)) < MAX_IP_RULES) return;
+    throw new Problem('conflict', `The IP policy has at least ${MAX_IP_RULES} rules, and takes no more.`);
   }
 }
 

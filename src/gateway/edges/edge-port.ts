@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../kernel/error-message.js';
-import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { Places } from '../../kernel/places.js';
 import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
@@ -11,9 +10,7 @@ import type { Admissions } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
 import { proxyHeader } from './proxy-header.js';
-import { Reviews } from './reviews.js';
-import type { Judgement, ServedEdge } from './served-edge.js';
-import { Visit } from './visit.js';
+import type { ServedEdge, Serving } from './served-edge.js';
 
 /** The parts that all edge ports of a gateway share. */
 export interface EdgePortContext {
@@ -28,7 +25,6 @@ export class EdgePort {
   private server: Server | undefined;
   private listening: Promise<boolean> | undefined;
   private readonly connections = new Set<EdgeConnection>();
-  private readonly reviews: Reviews;
   private turn = 0;
   private loggedReason: string | undefined;
   private readonly context: GatewayContext;
@@ -44,8 +40,6 @@ export class EdgePort {
     private readonly shared: EdgePortContext,
   ) {
     this.context = shared.context;
-    const failed = (error: unknown): void => this.context.failures.count(hostport, error);
-    this.reviews = new Reviews(this, shared.admissions, { graceMs: this.context.settings.outageGraceMs, failed });
   }
 
   /** Whether somebody may lose a right here. */
@@ -57,12 +51,14 @@ export class EdgePort {
    * Changes what is served here, and waits for no decision about an open connection, which would delay the next change.
    * A closed port opens only with `mayOpen`. Resolves with false if the gateway cannot listen at the address.
    */
-  async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
+  async apply({ served, refusal }: Serving, mayOpen: boolean): Promise<boolean> {
     this.served = served;
     this.accountId = served?.accountId ?? this.accountId;
     if (refusal !== undefined) this.logClosed(refusal);
-    for (const connection of this.connections) this.reviews.review(connection);
-    if (served?.isOpen !== true) this.stopListening();
+    for (const connection of this.connections) {
+      this.shared.admissions.admitAgain(connection, this).catch((error) => this.failed(error));
+    }
+    if (served === undefined) this.stopListening();
     else if (this.server === undefined && mayOpen) return this.startListening();
     return true;
   }
@@ -72,6 +68,10 @@ export class EdgePort {
     this.served = undefined;
     this.stopListening();
     for (const connection of this.connections) connection.end('edge_closed');
+  }
+
+  private failed(error: unknown): void {
+    this.context.failures.count(this.hostport, error);
   }
 
   private startListening(): Promise<boolean> {
@@ -85,16 +85,16 @@ export class EdgePort {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
       this.accept(socket).catch((error) => {
         socket.destroy();
-        this.context.failures.count(this.hostport, error);
+        this.failed(error);
       });
     });
     try {
       server.listen({ host: this.at.address, port: this.at.port, exclusive: true });
       await once(server, 'listening');
       // Accepting can fail for a moment, for example without a free file descriptor.
-      server.on('error', (error) => this.context.failures.count(this.hostport, error));
+      server.on('error', (error) => this.failed(error));
       // The port was closed while the server began to listen. A server that is closed earlier emits no event.
-      if (this.served?.isOpen !== true) server.close();
+      if (this.served === undefined) server.close();
       else this.listensBy(server, this.served);
       return true;
     } catch (error) {
@@ -126,15 +126,12 @@ export class EdgePort {
   }
 
   private async accept(socket: Socket): Promise<void> {
-    if (this.served?.isOpen !== true) return void socket.destroy();
+    if (this.served === undefined) return void socket.destroy();
     const { hostport } = this;
     const at = { hostport, edge: this.served.id, account: this.served.accountId };
     const connection = new EdgeConnection(socket, this.served, this.context.now());
     const record = new EdgeRecord(this.context, connection, at);
-    const outcome = await this.outcomeOf(connection).catch((error) => {
-      if (error instanceof Unavailable) return 'service_unavailable';
-      throw error;
-    });
+    const outcome = await this.outcomeOf(connection);
     record.decided(outcome);
     if (outcome !== 'carried') connection.end(outcome);
   }
@@ -161,8 +158,8 @@ export class EdgePort {
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
     if (!this.enter(connection)) return 'too_many_connections';
-    const visit = new Visit(connection, this.hostport, () => this.served);
-    connection.admission = await this.shared.admissions.decide(visit);
+    const { admissions } = this.shared;
+    connection.admission = await admissions.admit(connection, this);
     if (connection.admission.refusal !== undefined) return connection.admission.refusal;
     const { accountId, labels } = connection.edge;
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));
@@ -172,7 +169,7 @@ export class EdgePort {
     const isCarried = await connection.carryTo(inTurn(heard, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
     // The edge may have changed since the client arrived, and then the labels of the tunnel count again.
-    if (this.served !== connection.edge) connection.admission = await this.shared.admissions.decide(visit);
+    if (this.served !== connection.edge) connection.admission = await admissions.admit(connection, this);
     return connection.admission.refusal ?? 'carried';
   }
 

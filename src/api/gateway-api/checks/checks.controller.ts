@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
-import { mapInTurns } from '../../../kernel/in-turns.js';
+import { mapInTurns, nextTurn } from '../../../kernel/in-turns.js';
 import { malformed } from '../../../kernel/problem.js';
-import { compileParsed, parseBindRule, permits, refuseTooManyRules, rulesWithinLimit } from '../../../rules/index.js';
+import { compile, parseAcl, permits } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
@@ -49,7 +49,7 @@ export class ChecksController {
     @Body() { target, source }: CredentialCheckBody,
   ): Promise<BindCheck | BindChecks> {
     return this.limit.run(request, async () => {
-      const { targets, isList } = await readTargets(target);
+      const { targets, isList } = readTargets(target);
       const ref = { accountId: request.caller.accountId, id };
       const credential = await this.entities.find(SSH_CREDENTIALS, ref);
       if (credential === undefined) throw SSH_CREDENTIALS.notFound();
@@ -72,10 +72,9 @@ export class ChecksController {
   checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
     if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
     return this.limit.run(request, async () => {
-      refuseTooManyRules(acl);
-      const { results: parsed } = await mapInTurns(acl, parseBindRule);
-      const rules = compileParsed(rulesWithinLimit(acl), parsed);
-      const { targets, isList } = await readTargets(target);
+      await nextTurn(request.caller.accountId);
+      const rules = compile(parseAcl(acl));
+      const { targets, isList } = readTargets(target);
       const { judge } = await this.reserved.read(targets);
       const { results } = await mapInTurns(targets, (one) => {
         const reserved = judge(request.caller.accountId, one);

@@ -1,11 +1,10 @@
 import { Controller, HttpCode, Post } from '@nestjs/common';
-import { PolicyReader, UnreadablePolicy } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
-import { compiled } from '../edges/edge-check.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
+import { namedBy, ReadEdges } from '../edges/read-edges.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
 import { checkTraffic, connectionOf } from '../traffic-policies/traffic-check.js';
 import { readValue, TrafficPolicyCheck, TrafficPolicyCheckBody } from '../traffic-policies/traffic-check.resource.js';
@@ -15,7 +14,7 @@ import { CheckLimit } from './check-limit.js';
 @Controller('traffic_policy')
 export class TrafficPolicyChecksController {
   constructor(
-    private readonly trafficPolicies: PolicyReader,
+    private readonly edges: ReadEdges,
     private readonly ipPolicies: EdgePolicies,
     private readonly limit: CheckLimit,
   ) {}
@@ -37,10 +36,9 @@ export class TrafficPolicyChecksController {
     const server = body.destination === undefined ? serverAt(client) : readDestination(body.destination);
     return this.limit.run(request, async () => {
       const { accountId } = request.caller;
-      const read = await this.trafficPolicies.read(value, accountId);
-      const named = read instanceof UnreadablePolicy ? [] : read.ipPolicyIds;
-      const policies = compiled(await this.ipPolicies.deciding(accountId, named, client.address));
-      return checkTraffic(read, connectionOf({ client, server }), policies, request.baseUrl);
+      const policy = await this.edges.policy(value, accountId);
+      const ipPolicies = await this.ipPolicies.deciding(accountId, namedBy(policy), client.address);
+      return checkTraffic(policy, connectionOf({ client, server }), ipPolicies, request.baseUrl);
     });
   }
 }

@@ -10,6 +10,7 @@ import { type BindTarget, sourceOf } from '../../../rules/index.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
 import { toRequestForm } from '../decisions/bind-target-form.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
+import { MAX_RULES_PER_KEY } from '../decisions/key-access.js';
 import { BindDecisionMetrics } from './bind-decision-metrics.js';
 
 /** A decision that waits to be recorded, with its request. */
@@ -49,14 +50,14 @@ const WRITE = {
       select * from json_to_recordset($1::json) as b(account_id text, id text, decided_at timestamptz, credential_id text,
         credential_version int, owner_id text, fingerprint text, target jsonb, allowed boolean, reason text, rule text,
         gateway text, gateway_name text, source text, log_position bigint, rule_index int, read_at float8, key_denied boolean,
-        gateway_account text)
+        gateway_account text, max_rules int)
     ), written as (
       insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
         target, allowed, reason, rule, gateway, gateway_name, source, log_position, rule_index, read_at, key_denied,
-        gateway_account)
+        gateway_account, max_rules)
       select b.account_id, b.id, b.decided_at, b.credential_id, b.credential_version, b.owner_id, b.fingerprint,
         b.target, b.allowed, b.reason, b.rule, b.gateway, b.gateway_name, b.source, b.log_position, b.rule_index,
-        to_timestamp(b.read_at), b.key_denied, b.gateway_account from batch b
+        to_timestamp(b.read_at), b.key_denied, b.gateway_account, b.max_rules from batch b
       on conflict (account_id, id) do nothing
     )
     insert into credential_usage as u (account_id, credential_id, last_used_at)
@@ -205,4 +206,5 @@ const rowOf = ({ id, decidedAt, fingerprint, target, decision, ...origin }: Queu
   read_at: origin.readAt,
   key_denied: origin.isKeyDenied,
   gateway_account: origin.gatewayAccount ?? null,
+  max_rules: MAX_RULES_PER_KEY,
 });
