@@ -6,9 +6,7 @@ import { poolOf, ReservationPolicy } from './address-pools.js';
 import { covers, type Judge, type ReservationReason } from './reservation.js';
 
 /** What is reserved of some targets, as the database said. */
-export interface Reservations {
-  /** By name: equal JSON means equal judgements. */
-  readonly found: readonly Found[];
+interface Reservations {
   readonly judge: Judge;
 }
 
@@ -73,7 +71,7 @@ export class ReservedNames {
     const find = (name: string) => (name.startsWith('*.') ? this.findWildcard(name) : this.find(name));
     const found = (await Promise.all(names.map(find))).flatMap((one) => one ?? []);
     const byName = new Map(found.map((one) => [one.name, one]));
-    return { found, judge: (accountId, target) => this.judge(accountId, target, byName) };
+    return { judge: (accountId, target) => this.judge(accountId, target, byName) };
   }
 
   /** For each of these canonical hostports: the account that alone may serve it, null if none may, undefined if any may. */
