@@ -79,10 +79,9 @@ export class Reads {
       : { found: await this.entities.list(resource, wanted), asOf: {} };
     const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
-    return pageOf(resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
-      ...selected,
-      ...asOf,
-    });
+    const [listKey, uri] = [resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`];
+    const further = { ...selected, ...asOf };
+    return pageOf(listKey, uri, page, found, toItem, further, resource.largePages?.maxBytes);
   }
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */
