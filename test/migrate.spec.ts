@@ -40,7 +40,7 @@ const SCHEMA = {
   IpPolicies1795996800005: '8a3c1f03d0993af6',
   TunnelGroups1795996800006: '3ff5848d18d91d27',
   Claims1795996800007: '24cfb54e7db3b837',
-  BindDecisions1795996800008: 'c49d9fc7c6fcf7c7',
+  BindDecisions1795996800008: '2e9daa37f1bd0d3a',
   Transparency1795996800009: '3e5e1b13b4b89efd',
   TunnelSessions1795996800010: 'f2a49a593d3b1266',
   TunnelRecords1795996800011: 'faa343e4ed09a8b9',

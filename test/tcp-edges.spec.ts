@@ -185,10 +185,10 @@ describe('POST /edges/tcp', () => {
       /^ip_restriction\.ip_policy_ids\[0\] must be a string/,
     ],
     [
-      '1001 policies',
-      { ip_restriction: { ip_policy_ids: Array(1001).fill('a') } },
+      '101 policies',
+      { ip_restriction: { ip_policy_ids: Array(101).fill('a') } },
       '229',
-      /1001 items; the maximum is 1000/,
+      /names 101 IP policies; the maximum is 100/,
     ],
   ])('answers 400 to %s', async (_, body, code, msg) => {
     await expectRefusal(() => admin.post('/edges/tcp', body), 400, `ERR_NGROK_${code}`, msg);
@@ -202,9 +202,9 @@ describe('POST /edges/tcp', () => {
     }
   });
 
-  it('accepts 1000 hostports and 1000 policies', async () => {
+  it('accepts 1000 hostports and 100 policies', async () => {
     const hostports = Array.from({ length: 1000 }, (_, n) => `h${n}.example.com:1`);
-    const edge = await create({ hostports, ip_restriction: { ip_policy_ids: Array(1000).fill('x'.repeat(128)) } });
+    const edge = await create({ hostports, ip_restriction: { ip_policy_ids: Array(100).fill('x'.repeat(128)) } });
     expect(edge.hostports).toEqual(hostports);
     expect((await admin.get(`/edges/tcp/${edge.id}`)).body).toEqual(edge);
   });
@@ -378,6 +378,27 @@ describe('GET /edges/tcp', () => {
       next_page_uri: `${service.app.url}/edges/tcp?before_id=${newest.id}&limit=1`,
     });
     expect((await client.get(`/edges/tcp?before_id=${newest.id}`)).body.tcp_edges).toEqual(older);
+  });
+
+  it('has pages that end at 1 MiB, now and as of a position, and all edges on them', async () => {
+    const { client } = await addAccount(service);
+    const texts = [1, 200_000, 262_144, 262_144, 262_144, 1, 262_144, 262_144].map((length) => '"'.repeat(length));
+    const made: string[] = [];
+    for (const value of texts) made.push((await create({ traffic_policy: { value } }, client)).id);
+    const position = (await client.get('/events?limit=1000')).body.events.length;
+    for (const first of ['/edges/tcp', '/edges/tcp?limit=5', `/edges/tcp?as_of=${position}`]) {
+      const pages: { id: string }[][] = [];
+      for (let path: string | undefined = first; path !== undefined; ) {
+        const { status, body } = await client.get(path);
+        expect([status, body.msg]).toEqual([200, undefined]);
+        pages.push(body.tcp_edges);
+        path = body.next_page_uri?.replace(service.app.url, '');
+      }
+      // Each quote has two bytes in JSON.
+      expect(pages.map((page) => page.length)).toEqual([1, 2, 1, 1, 3]);
+      for (const page of pages) expect(JSON.stringify(page).length).toBeLessThan(1024 * 1024 + 10);
+      expect(pages.flat().map(({ id }) => id)).toEqual(made.toReversed());
+    }
   });
 
   it('answers 400 to a limit below 1 and to the cursor of another list', async () => {

@@ -43,7 +43,7 @@ export { MAX_PUBLIC_KEY_BYTES, readFingerprint } from './public-keys/public-key-
 export { WireFields } from './public-keys/public-key-wire.js';
 // Traffic policies
 export { MAX_LOG_BYTES } from './traffic-policy/actions.js';
-export { PolicyReader, type PolicyReading } from './traffic-policy/policy-reader.js';
+export { namedBy, PolicyReader, type PolicyReading } from './traffic-policy/policy-reader.js';
 export { MAX_READ_POLICY_BYTES } from './traffic-policy/policy-text.js';
 export {
   decideTcpConnect,

@@ -73,11 +73,10 @@ export class Reads {
     const selections = narrowed(resource, request, readSelections(resource, query));
     const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
-    const answer = (found: readonly Entity<State>[], asOf: { readonly as_of?: number } = {}) => {
-      const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
-      const further = { ...selected, ...asOf };
-      return pageOf(resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, further);
-    };
+    const [listKey, uri] = [resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`];
+    const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
+    const answer = (found: readonly Entity<State>[], asOf: { readonly as_of?: number } = {}) =>
+      pageOf(listKey, uri, page, found, toItem, { ...selected, ...asOf }, resource.largePages?.maxBytes);
     if (!isAsOf(request)) return this.lists.page(request, () => this.entities.list(resource, wanted), answer);
     return this.fromLog(request, async (connections, position) =>
       // All pages show the same position, even if `as_of` is a time.

@@ -10,6 +10,10 @@ const BYTES_OF_ENTRY = 1_024;
 /** A policy of an edge, or why it cannot be read. */
 export type PolicyReading = TrafficPolicy | UnreadablePolicy;
 
+/** The IP policies that a traffic policy names. None if it cannot be read. */
+export const namedBy = (policy: PolicyReading | undefined): readonly string[] =>
+  policy === undefined || policy instanceof UnreadablePolicy ? [] : policy.ipPolicyIds;
+
 /** Reads traffic policies, and holds the last ones. A reading takes up to some 5 ms, in which nothing else is done. */
 export class PolicyReader {
   private readonly held: LRUCache<string, PolicyReading>;

@@ -1,10 +1,11 @@
 import { Controller, HttpCode, Post } from '@nestjs/common';
+import { namedBy } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
-import { namedBy, ReadEdges } from '../edges/read-edges.js';
+import { ReadEdges } from '../edges/read-edges.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
 import { checkTraffic, connectionOf } from '../traffic-policies/traffic-check.js';
 import { readValue, TrafficPolicyCheck, TrafficPolicyCheckBody } from '../traffic-policies/traffic-check.resource.js';

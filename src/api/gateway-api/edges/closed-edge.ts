@@ -1,5 +1,4 @@
-import { MAX_IP_POLICIES, MAX_IP_RULES } from '../../../rules/index.js';
-import type { ReadEdge } from './read-edges.js';
+import { type IpRestriction, MAX_IP_POLICIES, MAX_IP_RULES } from '../../../rules/index.js';
 
 /** Why an edge is closed at every hostport: it was made before a maximum, or its IP policies have grown. */
 export const BEYOND_MAXIMUM = ['too_many_ip_policies', 'too_many_ip_rules'] as const;
@@ -12,7 +11,10 @@ const SENTENCES: Readonly<Record<BeyondMaximum, string>> = {
 
 export const sentenceOf = (beyond: BeyondMaximum | undefined): string | null => (beyond ? SENTENCES[beyond] : null);
 
-export function beyondMaximum({ edge }: ReadEdge, hasTooManyRules: boolean): BeyondMaximum | undefined {
-  if ((edge.ip_restriction?.ip_policy_ids.length ?? 0) > MAX_IP_POLICIES) return 'too_many_ip_policies';
+export function beyondMaximum(
+  { ip_restriction: restriction }: { readonly ip_restriction: Pick<IpRestriction, 'ip_policy_ids'> | null },
+  hasTooManyRules: boolean,
+): BeyondMaximum | undefined {
+  if (restriction !== null && restriction.ip_policy_ids.length > MAX_IP_POLICIES) return 'too_many_ip_policies';
   return hasTooManyRules ? 'too_many_ip_rules' : undefined;
 }

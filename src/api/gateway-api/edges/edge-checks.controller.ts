@@ -53,7 +53,7 @@ export class EdgeChecksController {
         this.policies.deciding(accountId, read.policyIds, client.address),
         this.policies.areTooMany(accountId, read.policyIds),
       ]);
-      const beyond = beyondMaximum(read, hasTooManyRules);
+      const beyond = beyondMaximum(read.edge, hasTooManyRules);
       const server = given ?? serverAt(client, read.edge.hostports[0]?.canonical);
       const check = checkEdge(read, ipPolicies, beyond, { client, server }, request.baseUrl);
       return { ...check, not_served: await this.notServed(accountId, read, beyond) };

@@ -150,7 +150,7 @@ export class GatewayEdges {
       this.policies.deciding(edge.account_id, policyIds, asked.client.address),
       this.policies.areTooMany(edge.account_id, policyIds),
     ]);
-    const beyond = beyondMaximum(read, hasTooManyRules);
+    const beyond = beyondMaximum(read.edge, hasTooManyRules);
     return {
       ip_policies: policyIds.map((id) => ({ id, exists: ipPolicies.has(id), rules: null })),
       ip_policies_error: sentenceOf(beyond),
@@ -164,7 +164,7 @@ export class GatewayEdges {
     const existing = rules ?? (await this.policies.existing(edge.account_id, policyIds));
     return {
       ip_policies: policyIds.map((id) => ({ id, exists: existing.has(id), rules: rulesOf(rules?.get(id)) })),
-      ip_policies_error: sentenceOf(beyondMaximum(read, rules === undefined)),
+      ip_policies_error: sentenceOf(beyondMaximum(read.edge, rules === undefined)),
       check: null,
     };
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
 import { nextTurn } from '../../../kernel/in-turns.js';
-import { PolicyReader, type PolicyReading, UnreadablePolicy } from '../../../rules/index.js';
+import { namedBy, PolicyReader, type PolicyReading } from '../../../rules/index.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { TCP_EDGES } from '../../tcp-edges/tcp-edges.resource.js';
@@ -39,7 +39,3 @@ export class ReadEdges {
     return this.reader.read(text);
   }
 }
-
-/** The IP policies that a traffic policy names. */
-export const namedBy = (policy: PolicyReading | undefined): readonly string[] =>
-  policy === undefined || policy instanceof UnreadablePolicy ? [] : policy.ipPolicyIds;
