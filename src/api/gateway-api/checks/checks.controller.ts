@@ -1,7 +1,7 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
-import { mapInTurns, nextTurn } from '../../../kernel/in-turns.js';
+import { eventLoop } from '../../../kernel/event-loop.js';
 import { malformed } from '../../../kernel/problem.js';
-import { compile, parseAcl, permits } from '../../../rules/index.js';
+import { type BindTarget, compile, parseAcl, permits } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
@@ -72,18 +72,18 @@ export class ChecksController {
   checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
     if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
     return this.limit.run(request, async () => {
-      await nextTurn(request.caller.accountId);
-      const rules = compile(parseAcl(acl));
+      const { accountId } = request.caller;
+      const rules = await eventLoop.run([accountId], () => compile(parseAcl(acl)));
       const { targets, isList } = readTargets(target);
       const { judge } = await this.reserved.read(targets);
-      const { results } = await mapInTurns(targets, (one) => {
-        const reserved = judge(request.caller.accountId, one);
+      const decide = (one: BindTarget) => {
+        const reserved = judge(accountId, one);
         const { permitted, matchedRule } = permits(rules, one);
         if (reserved !== undefined) return { allowed: false, reason: reserved, matchedRule: null };
         const reason = permitted ? ('permitted' as const) : ('not_permitted' as const);
         return { allowed: permitted, reason, matchedRule };
-      });
-      return toChecks(results, isList);
+      };
+      return eventLoop.run([accountId], () => toChecks(targets.map(decide), isList));
     });
   }
 }

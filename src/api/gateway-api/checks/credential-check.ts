@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL, type Ref } from '../../../database/index.js';
-import { mapInTurns } from '../../../kernel/in-turns.js';
+import { eventLoop } from '../../../kernel/event-loop.js';
 import type { BindTarget } from '../../../rules/index.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
@@ -46,8 +46,7 @@ export class CredentialCheck {
     const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
     const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
     const decide = bindDecider(own, ownLive, judge);
-    const { results } = await mapInTurns(targets, (target) => (isBeyondLimits ? BEYOND_LIMITS : decide(target)));
-    return results;
+    return eventLoop.run([accountId], () => targets.map((one) => (isBeyondLimits ? BEYOND_LIMITS : decide(one))));
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import type { Entity } from '../../../event-log/index.js';
-import { nextTurn } from '../../../kernel/in-turns.js';
+import { eventLoop } from '../../../kernel/event-loop.js';
 import { namedBy, PolicyReader, type PolicyReading } from '../../../rules/index.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
@@ -33,9 +33,9 @@ export class ReadEdges {
     return { edge, trafficPolicy, policyIds: [...new Set(policyIds)] };
   }
 
-  /** Reads a traffic policy when its account has a turn. */
+  /** Reads a traffic policy, in a piece of work of its account unless it is held. */
   async policy(text: string, accountId: string): Promise<PolicyReading> {
-    if (!this.reader.holds(text)) await nextTurn(accountId);
-    return this.reader.read(text);
+    const read = () => this.reader.read(text);
+    return this.reader.holds(text) ? read() : eventLoop.run([accountId], read);
   }
 }
