@@ -161,7 +161,7 @@ describe('POST /ssh_gateway/authorize', () => {
   it('decides about many targets of a key with many credentials, and never by one that was deleted meanwhile', async () => {
     const public_key = newPublicKey();
     const acl = Array.from({ length: 100 }, (_, n) => `bind:*.host-${n}.some.quite.long.example.com`);
-    for (let n = 0; n < 60; n += 1) await upload({ public_key, acl });
+    for (let n = 0; n < 19; n += 1) await upload({ public_key, acl });
     const last = await upload({ public_key, acl: ['bind:last.example.com'] });
     const target = [
       ...Array<object>(999).fill({ domain: 'a.b.c.d.other.example.com' }),
@@ -169,7 +169,7 @@ describe('POST /ssh_gateway/authorize', () => {
     ];
     const { decisions } = await ask({ fingerprint: last.fingerprint, target });
     expect(decisions.slice(-2).map(({ allowed }: { allowed: boolean }) => allowed)).toEqual([false, true]);
-    // Each takes many turns of the event loop. Those that are asked after the answer to the deletion know of it.
+    // Those that are asked after the answer to the deletion know of it.
     const before = Array.from({ length: 3 }, () => gateway.post('/ssh_gateway/authorize', { public_key, target }));
     await owner.client.delete(`/ssh_credentials/${last.id}`);
     const after = await ask({ fingerprint: last.fingerprint, target });
