@@ -29,20 +29,6 @@ function beginOne(): void {
   if (waiting.size > 0) setImmediate(beginOne);
 }
 
-/** The turns of one work of an account, which lets others work between its steps. */
-export class WorkInTurns {
-  private endMs = 0;
-
-  constructor(private readonly account: string) {}
-
-  /** Comes before each step. Waits for another turn if this one has taken its time, and before the first step. */
-  async step(): Promise<void> {
-    if (performance.now() < this.endMs) return;
-    await nextTurn(this.account);
-    this.endMs = performance.now() + MAX_TURN_MS;
-  }
-}
-
 interface InTurns<Result> {
   readonly results: Result[];
   /** How many turns it took. After more than one, what was read before may have changed. */
