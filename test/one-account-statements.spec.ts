@@ -21,7 +21,6 @@ const WITHOUT_ACCOUNT = {
   'by a fingerprint or the id of a credential that a gateway knows, or by a hostport': [
     'grants_by_fingerprints',
     'grants_with_acls',
-    'grants_with_acls',
     'grant_owners_by_fingerprints',
     'key_by_fingerprint',
     'credential_states',
