@@ -160,8 +160,8 @@ describe('POST /ssh_gateway/authorize', () => {
 
   it('decides about many targets of a key with many credentials, and never by one that was deleted meanwhile', async () => {
     const public_key = newPublicKey();
-    const acl = Array.from({ length: 100 }, (_, n) => `bind:*.host-${n}.some.quite.long.example.com`);
-    for (let n = 0; n < 19; n += 1) await upload({ public_key, acl });
+    const acl = Array.from({ length: 30 }, (_, n) => `bind:*.host-${n}.some.quite.long.example.com`);
+    for (let n = 0; n < 60; n += 1) await upload({ public_key, acl });
     const last = await upload({ public_key, acl: ['bind:last.example.com'] });
     const target = [
       ...Array<object>(999).fill({ domain: 'a.b.c.d.other.example.com' }),

@@ -17,7 +17,6 @@ export { compileNetworks, contains, MAX_CIDRS, parseCidrs } from './bind-rules/s
 export {
   admitClient,
   type EdgeAdmission,
-  type EdgeRules,
   type IpPolicies,
   MAX_IP_POLICIES,
   MAX_IP_RULES,
@@ -28,7 +27,6 @@ export { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, sp
 export { type Address, addressText, parseAddress, parseSource } from './ip-rules/address.js';
 export { compilePolicy, type IpRule } from './ip-rules/ip-policy.js';
 export {
-  decideSource,
   IP_REASONS,
   type IpDecision,
   type IpReason,
@@ -52,5 +50,4 @@ export {
   type TrafficDecision,
   type TrafficReason,
 } from './traffic-policy/tcp-connect.js';
-export type { TrafficPolicy } from './traffic-policy/traffic-policy.js';
 export { UnreadablePolicy } from './traffic-policy/unreadable-policy.js';
