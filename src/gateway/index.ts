@@ -1,6 +1,6 @@
 /** The door of the gateway: what code outside may use of it. Each name has its sentence where it is defined. */
 
-export { parseProxied } from './edges/edge-settings.js';
+export { parseProxied } from './edge-settings.js';
 export type { ServiceEvent } from './event-stream.js';
 export { Gateway } from './gateway.js';
 export { type GatewaySettings, parseListenAddress } from './gateway-settings.js';

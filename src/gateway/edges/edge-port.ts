@@ -5,11 +5,11 @@ import type { Places } from '../../kernel/places.js';
 import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { EdgeRecord } from '../log/edge-record.js';
+import { proxyHeader } from '../proxy-protocol/proxy-header.js';
 import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
 import type { Admissions } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
-import { proxyHeader } from './proxy-header.js';
 import type { ServedEdge, Serving } from './served-edge.js';
 
 /** The parts that all edge ports of a gateway share. */

@@ -8,8 +8,8 @@ import { Violation } from '../protocol/violation.js';
 import type { Subject } from '../rate-limited-log.js';
 import type { IdentifiedKey } from '../service-client.js';
 import type { OpenSession } from '../sessions/open-sessions.js';
-import { shortened } from '../ssh/sentences.js';
 import { type SourceFields, sourceFields } from './gateway-lines.js';
+import { shortened } from './shortened.js';
 
 /** Why a login is refused, by the names in log lines and metrics. The texts complete "refused a login: ...". */
 const REFUSALS = {

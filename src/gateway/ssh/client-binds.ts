@@ -3,6 +3,7 @@ import type { GatewayContext } from '../gateway-context.js';
 import type { OwnedHost } from '../gateway-settings.js';
 import type { ClientUsage } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
+import { shortened } from '../log/shortened.js';
 import { TunnelRecord } from '../log/tunnel-record.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { IdentifiedKey, TargetBody } from '../service-client.js';
@@ -12,7 +13,7 @@ import { BindListener } from './bind-listener.js';
 import { BindQuestions, type Permission } from './bind-questions.js';
 import { BindRefused, type BindRequest, isOfReservation, questionsAt, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
-import { boundLine, nameOf, sentenceOf, shortened } from './sentences.js';
+import { boundLine, nameOf, sentenceOf } from './sentences.js';
 import type { Holder } from './take-over.js';
 import type { Terminal } from './terminal.js';
 

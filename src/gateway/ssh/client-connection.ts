@@ -2,6 +2,7 @@ import type { BufferHolder } from '../buffer-budget.js';
 import type { GatewayContext } from '../gateway-context.js';
 import { ClientUsage, type Limits, type RequestKind } from '../limits.js';
 import type { ConnectionRecord } from '../log/connection-record.js';
+import { shortened } from '../log/shortened.js';
 import type { ChannelLink } from '../protocol/channel-link.js';
 import type { OpenChannel } from '../protocol/channels.js';
 import type { ClientService, Connection } from '../protocol/connection.js';
@@ -12,7 +13,7 @@ import type { Stop } from '../sessions/open-sessions.js';
 import { BindRefused } from './bind-request.js';
 import { ClientBinds } from './client-binds.js';
 import { ClientChannels } from './client-channels.js';
-import { shortened, stopSentence } from './sentences.js';
+import { stopSentence } from './sentences.js';
 import { Terminal } from './terminal.js';
 
 /** How long the last lines of a session have to reach the client. */

@@ -1,4 +1,4 @@
-import type { PortRange } from '../port-ranges.js';
+import type { PortRange } from './port-ranges.js';
 
 export interface EdgeSettings {
   /** Ports that edges may have at the hosts of the gateway. */
