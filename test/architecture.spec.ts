@@ -53,6 +53,7 @@ const PURE = [
   'rules/bind-rules/*',
   'rules/ip-rules/*',
   'rules/traffic-policy/*',
+  'rules/edge-admission.ts',
   'rules/host-name.ts',
   'event-log/event.ts',
   'event-log/transparency/tree/*',
@@ -104,7 +105,7 @@ const PACKAGES_OF_PURE_FILES = [
 ];
 
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
-const MAX_CLOSURE = { files: 47, lines: 4_450 };
+const MAX_CLOSURE = { files: 50, lines: 4_450 };
 
 /** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
 const RESOURCES = [
