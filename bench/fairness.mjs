@@ -26,7 +26,7 @@ const GATEWAY = { authorization: `Bearer ${TOKEN}`, ...JSON_TYPE };
 const thousand = (itemOf) => Array.from({ length: 1000 }, (_, n) => itemOf(n));
 const MANY_RULES = JSON.stringify({
   acl: thousand((n) => `bind:*.a${n}.some-longer-name.example.com:${n + 1}`),
-  target: thousand((n) => ({ domain: `x.y.z.b${n}.some-longer-name.example.com` })),
+  target: thousand((n) => ({ domain: `x.y.z.b${n}.a-name.example.com` })),
 });
 
 const costlyRoutes = (events) => [

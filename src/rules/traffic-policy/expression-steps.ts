@@ -19,7 +19,7 @@ interface Cost {
 /** cel-js goes down as deep as the expression; its stack overflows at some ten times this depth. */
 const MAX_DEPTH = 200;
 /** The most states of patterns and time zones of all expressions of a policy, which bound its memory. */
-const MAX_STATES = 4_096;
+const MAX_STATES = 2_048;
 const MAX_ZONES = 8;
 /** cel-js never forgets a type that it has seen, such as a list of lists of int. */
 const MAX_LEVELS = 3;
@@ -124,11 +124,12 @@ export class ExpressionReader {
   }
 
   private map(entries: readonly (readonly [CelNode, CelNode])[], scope: Scope, depth: number): Cost {
-    for (const [key] of entries) {
-      const isKept = key.op === 'value' && typeof key.args === 'string' && !DROPPED_KEYS.includes(key.args);
-      if (!isKept) throw new ExpressionRefused('has a map with a key that is not a plain text');
-    }
-    const costs = entries.flatMap((entry) => entry.map((part) => this.visit(part, scope, depth + 1)));
+    const costs = entries.flatMap(([key, value]) => {
+      if (key.op !== 'value' || typeof key.args !== 'string' || DROPPED_KEYS.includes(key.args)) {
+        throw new ExpressionRefused('has a map with a key that is not a plain text');
+      }
+      return [this.literal(key.args), this.visit(value, scope, depth + 1)];
+    });
     return sum(1 + entries.length, { size: entries.length, item: anyOf(costs.map(({ value }) => value)) }, costs);
   }
 

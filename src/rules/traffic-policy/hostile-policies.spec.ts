@@ -175,7 +175,7 @@ describe('a hostile policy', () => {
     [
       'many patterns',
       rulesOf(Array.from({ length: 50 }, (_, n) => `conn.client_ip.matches('${n}.{100}')`)),
-      /makes the patterns of the policy larger than 4096 states/,
+      /makes the patterns of the policy larger than 2048 states/,
     ],
     [
       'many time zones',
