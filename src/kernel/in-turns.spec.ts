@@ -40,6 +40,20 @@ it('accounts rotate, and each turn of the event loop has one work', async () => 
   expect(turns).toBeGreaterThanOrEqual(all.length - 1);
 });
 
+it('after a long step others have as much time before the next one', async () => {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  const steps = Array.from({ length: 3 }, () => nextTurn().then(() => busyFor(20)));
+  setImmediate(count);
+  await Promise.all(steps);
+  isOver = true;
+  expect(turns).toBeGreaterThan(20);
+});
+
 it('what takes less is done in one turn', async () => {
   let isNext = false;
   setImmediate(() => {
