@@ -2,7 +2,6 @@ import { misspelledIn, readGatewayConfig } from '../../api/config/config.js';
 import { ServiceLog } from '../../api/service-log/service-log.js';
 import { Gateway, type GatewaySettings } from '../../gateway/index.js';
 import { STOP_SIGNALS, UsageError } from '../../kernel/operator-error.js';
-import { requireFreeAddresses } from './free-addresses.js';
 
 /** Runs a gateway until a signal stops it. */
 export async function runGateway(): Promise<void> {
@@ -16,7 +15,6 @@ export async function runGateway(): Promise<void> {
   const stopped = new Promise<string>((resolve) => {
     for (const signal of STOP_SIGNALS) process.on(signal, resolve);
   });
-  await requireFreeAddresses(config);
   const gateway = await startGateway(config, log);
   log.announce({}, `${await stopped}: closing the tunnels`);
   await gateway.stop();
