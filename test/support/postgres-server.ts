@@ -176,13 +176,20 @@ export class PostgresServer {
   pause = (): Promise<void> => this.signalAll('SIGSTOP');
   resume = (): Promise<void> => this.signalAll('SIGCONT');
 
+  /** The postmaster may have started a backend while its children were read, so they are read until none is new. */
   private async signalAll(signal: NodeJS.Signals): Promise<void> {
-    for (const pid of await this.children()) {
-      try {
-        process.kill(pid, signal);
-      } catch (error) {
-        // A backend may end at any moment.
-        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    const signalled = new Set<number>();
+    for (;;) {
+      const added = (await this.children()).filter((pid) => !signalled.has(pid));
+      if (added.length === 0) return;
+      for (const pid of added) {
+        signalled.add(pid);
+        try {
+          process.kill(pid, signal);
+        } catch (error) {
+          // A backend may end at any moment.
+          if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+        }
       }
     }
   }
