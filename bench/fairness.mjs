@@ -1,15 +1,16 @@
 /**
  * Measures what other callers notice while one account sends many costly requests: the 99th percentile of another
  * account's GET and PATCH, and of a gateway's authorize. The base is a flood of plain GETs on 1,000 connections, and no
- * flood on 10. `node bench/fairness.mjs 20000` uses a smaller log.
+ * flood on 10. `node bench/fairness.mjs 20000 tunnel_sessions` uses a smaller log, and floods that route alone.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { IdSource } from '../dist/src/kernel/ids.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
-import { writeManyEvents } from './many-events.mjs';
+import { ACCOUNT, writeManyEvents } from './many-events.mjs';
 import { newBody } from './new-credential.mjs';
 import { API_KEY, onServer, startService } from './programs.mjs';
 
@@ -26,7 +27,7 @@ const GATEWAY = { authorization: `Bearer ${TOKEN}`, ...JSON_TYPE };
 const thousand = (itemOf) => Array.from({ length: 1000 }, (_, n) => itemOf(n));
 const MANY_RULES = JSON.stringify({
   acl: thousand((n) => `bind:*.a${n}.some-longer-name.example.com:${n + 1}`),
-  target: thousand((n) => ({ domain: `x.y.z.b${n}.some-longer-name.example.com` })),
+  target: thousand((n) => ({ domain: `x.y.z.b${n}.a-name.example.com` })),
 });
 
 const costlyRoutes = (events) => [
@@ -34,6 +35,8 @@ const costlyRoutes = (events) => [
   { what: 'GET /edges/tcp?as_of=', path: `/edges/tcp?as_of=${Math.floor(events / 2)}` },
   { what: 'GET /events as lines', path: '/events', accept: 'application/x-ndjson' },
   { what: 'POST /acl/check of 1,000 rules and targets', path: '/acl/check', body: MANY_RULES },
+  { what: 'GET /tunnel_sessions', path: '/tunnel_sessions' },
+  { what: 'GET /edges/tcp', path: '/edges/tcp' },
 ];
 
 const percentile = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
@@ -90,12 +93,59 @@ async function underFlood(world, route, connections) {
   return { p99: times.map(percentile), resident };
 }
 
+async function send(url, path, headers, body) {
+  const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  if (!answer.ok) throw new Error(`${path} was answered ${answer.status}: ${await answer.text()}`);
+}
+
+/** A page of edges, and a page of sessions with ten tunnels each, which their gateway reports until the returned function is called. */
+async function fillLists(url, credentialId) {
+  const flooding = { ...NEIGHBOUR, authorization: `Bearer ${BENCH_KEY}` };
+  const edge = (n) => ({
+    hostports: [`lists.example.com:${n + 1}`],
+    description: 'a page of edges',
+    metadata: 'x'.repeat(500),
+  });
+  for (let n = 0; n < 100; n += 1) await send(url, '/edges/tcp', flooding, edge(n));
+  const ids = new IdSource();
+  const common = { account_id: ACCOUNT, credential_id: credentialId, ago_ms: 0 };
+  const sessions = Array.from({ length: 100 }, () => ({
+    ...common,
+    id: ids.next('ts'),
+    source: '203.0.113.9',
+    client: 'SSH-2.0-x',
+  }));
+  const tunnels = sessions.flatMap(({ id }) =>
+    Array.from({ length: 10 }, (_, n) => ({
+      ...common,
+      id: ids.next('tn'),
+      session_id: id,
+      targets: [{ address: `1.tcp.example.com:${20_000 + n}` }],
+    })),
+  );
+  const gatewayId = ids.next('gw');
+  let report = 1;
+  await send(url, '/ssh_gateway/sessions', GATEWAY, {
+    gateway_id: gatewayId,
+    report,
+    whole_since: 1,
+    sessions,
+    tunnels,
+  });
+  const timer = setInterval(() => {
+    report += 1;
+    void send(url, '/ssh_gateway/sessions', GATEWAY, { gateway_id: gatewayId, report }).catch(() => undefined);
+  }, 2_000);
+  return () => clearInterval(timer);
+}
+
 async function openWorld(service, events) {
   const id = await onServer(service.dataDir, async (client) => {
     const account = await writeManyEvents(client, events);
     return openBenchAccount(client, account);
   });
   const { url } = service;
+  const close = await fillLists(url, id);
   const body = newBody();
   const created = await fetch(`${url}/ssh_credentials`, { method: 'POST', headers: NEIGHBOUR, body });
   const own = await created.json();
@@ -109,6 +159,7 @@ async function openWorld(service, events) {
   return {
     url,
     pid: service.pid,
+    close,
     plain: { path: `/ssh_credentials/${id}` },
     questions: [
       () => fetch(own.uri, { headers: NEIGHBOUR }),
@@ -141,13 +192,15 @@ function rowsOf(what, connections, { p99, resident }, base) {
 }
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
-export async function run({ events = EVENTS } = {}) {
+export async function run({ events = EVENTS, only = '' } = {}) {
   const service = await startService({ GATEWAY_TOKENS: TOKEN });
+  let close = () => undefined;
   try {
     const world = await openWorld(service, events);
+    close = world.close;
     await underFlood(world, world.plain, 10);
     const rows = [];
-    for (const route of costlyRoutes(events)) {
+    for (const route of costlyRoutes(events).filter(({ what }) => what.includes(only))) {
       // Each flood is measured right after its base, because the machine changes within a minute.
       const quiet = await underFlood(world, world.plain, 0);
       rows.push(...rowsOf(route.what, 10, await underFlood(world, route, 10), quiet.p99));
@@ -156,13 +209,15 @@ export async function run({ events = EVENTS } = {}) {
     }
     return rows;
   } finally {
+    close();
     await service.stop();
     await service.clean();
   }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  for (const { what, measured, goal, ok } of await run({ events: Number(process.argv[2] ?? EVENTS) })) {
+  const [, , events = EVENTS, only] = process.argv;
+  for (const { what, measured, goal, ok } of await run({ events: Number(events), only })) {
     console.log(`${ok ? 'ok    ' : 'MISSED'}  ${what}\n          ${measured}   (goal: ${goal})`);
   }
 }

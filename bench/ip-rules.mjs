@@ -1,5 +1,5 @@
 /**
- * Measures what one more rule of an IP policy costs: compiles policies of 10,000 rules and looks addresses up in them.
+ * Measures what one more rule of an IP policy costs: compiles policies of 5,000 rules and looks addresses up in them.
  * Measures the rules of traffic policies too. Run `npm run build` first.
  */
 import { pathToFileURL } from 'node:url';
@@ -9,7 +9,7 @@ import { decideSource } from '../dist/src/rules/ip-rules/ip-restriction.js';
 import { middle } from './middle.mjs';
 import { trafficPolicies } from './traffic-policies.mjs';
 
-const RULES = 10_000;
+const RULES = 5_000;
 const GOAL_MICROSECONDS = 10;
 const GOAL_MILLISECONDS = 100;
 const ROUNDS = 31;
@@ -66,7 +66,7 @@ function measure([family, { cidr, source }]) {
 
 /** @returns {Promise<{what: string, measured: string, goal: string, ok: boolean}[]>} */
 export async function run() {
-  return [...Object.entries(FAMILIES).flatMap(measure), ...(await trafficPolicies())];
+  return [...Object.entries(FAMILIES).flatMap(measure), ...trafficPolicies()];
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {

@@ -5,7 +5,8 @@ export class BindDecisions1795996800008 extends Topic {
   protected readonly schema = `
     -- account_id, credential_id and owner_id are empty if the key is unknown, and gateway_name is null of a token without a name.
     -- The columns from log_position on are what a decision needs to be made again from the log: the position of the account's
-    -- log, the rule, the database's time by which credentials had expired, and the circumstances that are settings.
+    -- log, the rule, the database's time by which credentials had expired, the circumstances that are settings, and how many
+    -- rules of a key counted.
     create table bind_decisions (
       account_id text collate "C" not null,
       id text collate "C" not null,
@@ -26,6 +27,7 @@ export class BindDecisions1795996800008 extends Topic {
       read_at timestamptz,
       key_denied boolean,
       gateway_account text collate "C",
+      max_rules int,
       constraint bind_decisions_pk primary key (account_id, id)
     ) partition by range (id);
     create table bind_decisions_default partition of bind_decisions default;

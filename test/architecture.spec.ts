@@ -39,6 +39,12 @@ const FLOORS: readonly (readonly string[])[] = [
   ['database/index.ts'],
   ['database'],
   ['database/embedded', '../migrations'],
+  ['gateway/gateway.ts', 'gateway/settings-table.ts'],
+  ['gateway/ssh', 'gateway/edges', 'gateway/metrics-server.ts'],
+  ['gateway/records'],
+  ['gateway/context'],
+  ['gateway/tunnels', 'gateway/rights', 'gateway/proxy-protocol'],
+  ['gateway/protocol', 'gateway/sessions'],
   ['gateway'],
   ['rules/index.ts'],
   ['rules'],
@@ -48,11 +54,13 @@ const FLOORS: readonly (readonly string[])[] = [
 /** Files that decide: they import no package but these, and no file that is not pure itself. */
 const PURE = [
   'kernel/*',
+  'kernel/settings/*',
   'rules/index.ts',
   'rules/public-keys/*',
   'rules/bind-rules/*',
   'rules/ip-rules/*',
   'rules/traffic-policy/*',
+  'rules/edge-admission.ts',
   'rules/host-name.ts',
   'event-log/event.ts',
   'event-log/transparency/tree/*',
@@ -81,14 +89,11 @@ const PURE = [
   'api/tcp-edges/edge-modules.ts',
   'api/tcp-edges/hostport.ts',
   'api/tcp-edges/tcp-edge.ts',
-  'api/instance/places.ts',
-  'api/instance/window-counter.ts',
   'api/gateway-api/binds/authorized-keys.ts',
   'api/gateway-api/binds/gateway-requests.ts',
   'api/gateway-api/decisions/bind-decision.ts',
   'api/gateway-api/decisions/compiled-acls.ts',
   'api/gateway-api/decisions/source-check.ts',
-  'api/gateway-api/decision-record/queue-shares.ts',
   'operator/sshd-reaper/log-lines.ts',
   'operator/sshd-reaper/permissions.ts',
   'operator/sshd-reaper/session-activity.ts',
@@ -107,7 +112,7 @@ const PACKAGES_OF_PURE_FILES = [
 ];
 
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
-const MAX_CLOSURE = { files: 47, lines: 4_450 };
+const MAX_CLOSURE = { files: 52, lines: 4_450 };
 
 /** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
 const RESOURCES = [
@@ -333,10 +338,9 @@ describe('the rooms hold', () => {
   });
 
   it('the gateway runs on another machine, so it imports pure rooms and what asks over HTTP only', () => {
-    const floors = ['gateway', 'rules/index.ts', 'kernel'];
     const own = imports.filter(({ from, to }) => from.startsWith('gateway/') && isFile(to));
     expect(own.length).toBeGreaterThan(5);
-    expect(described(own.filter(({ to }) => !floors.includes(floorOf(to) ?? '')))).toEqual([]);
+    expect(described(own.filter(({ to }) => !/^(gateway\/|kernel\/|rules\/index\.ts$)/.test(to)))).toEqual([]);
   });
 
   it('only what starts the app imports it', () => {

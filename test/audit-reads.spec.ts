@@ -128,7 +128,7 @@ async function until(condition: () => boolean): Promise<void> {
 describe('while the reads of three accounts wait, 100 of each', () => {
   it('another account waits only for what they run at once, which is half of the connections each', async () => {
     const { began, read } = heldReads();
-    const all = Array.from({ length: 102 }, () => ['a', 'b', 'c'].map(read)).flat();
+    const all = Array.from({ length: 100 }, () => ['a', 'b', 'c'].map(read)).flat();
     all.push(read('late'));
     for (let ended = 0; ended < all.length; ended += 1) {
       await until(() => began.length > ended);
@@ -136,8 +136,8 @@ describe('while the reads of three accounts wait, 100 of each', () => {
     }
     await Promise.all(all);
     const order = began.map(({ accountId }) => accountId);
-    // Four run and two wait before it. Those that have a connection begin in any order.
-    expect(order.indexOf('late')).toBeLessThan(10);
+    // Four run before it, and it has the next place. Those that have a connection begin in any order.
+    expect(order.indexOf('late')).toBeLessThan(9);
   });
 });
 
@@ -145,7 +145,7 @@ describe('while 1,000 reads of all accounts wait', () => {
   it('another one is refused with 503 after a second, and the next part of a stream waits', async () => {
     const leaving = new AbortController();
     const { reads, began, read } = heldReads(leaving.signal);
-    const accounts = Array.from({ length: 1_004 }, (_, n) => `ac_${Math.floor(n / 102)}`);
+    const accounts = Array.from({ length: 1_004 }, (_, n) => `ac_${Math.floor(n / 100)}`);
     const all = Promise.allSettled(accounts.map(read));
     expect(reads.waiting).toBe(1_000);
     const from = performance.now();

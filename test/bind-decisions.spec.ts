@@ -195,7 +195,7 @@ describe('when a credential was last used', () => {
 
 describe('the queue of decisions', () => {
   it('delays no answer; an account that has its share is refused, and another one is not', async () => {
-    const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 5 });
+    const { gateway: client, stop } = await startCopy(service, { ...GATEWAY, decisionsQueueLimit: 10 });
     const { fingerprint } = await credentialOf();
     const neighbour = await credentialOf({}, await addAccount(service));
     const holder = await holdWrites(service.pool);

@@ -97,8 +97,8 @@ describe('a hostport belongs to one account', () => {
     const [older = '', first = '', young = ''] = paths;
     for (const path of [young, older]) await ours.client.patch(path, { hostports: [hostport] });
     const ids = async () => {
-      const edges = await new EdgesByHostport(service.pool).list(hostport);
-      return edges.map(({ id }) => `/edges/tcp/${id}`);
+      const edges = await new EdgesByHostport(service.pool).at(hostport);
+      return edges.ids.map((id) => `/edges/tcp/${id}`);
     };
     expect(await ids()).toEqual([first, young, older]);
     await ours.client.patch(first, { hostports: [other, hostport.toUpperCase()] });

@@ -231,6 +231,24 @@ describe('a decision made again', () => {
     expect((await again(await edit(decision.id, change))).differences).toEqual(differences);
   });
 
+  it('counts the rules of a key up to the maximum of the time that the record names, or of the time without one', async () => {
+    const public_key = newPublicKey();
+    const acl = Array.from({ length: 999 }, (_, n) => `bind:host-${n}.example.com`);
+    for (const last of ['a', 'b', 'c']) await credentialOf([...acl, `bind:${last}.example.com`], tenant, public_key);
+    const { fingerprint } = await credentialOf([], tenant, public_key);
+    const decision = await ask(fingerprint, { target: { domain: 'c.example.com' } });
+    expect([decision.maxRules, decision.answer.reason]).toEqual([2_000, 'not_permitted']);
+    await expectSame(decision);
+    for (const [change, maxRules] of [
+      ['max_rules = 3000', 3_000],
+      ['max_rules = null', 10_000],
+    ] as const) {
+      const edited = await edit(decision.id, change);
+      expect(edited.maxRules).toBe(maxRules);
+      expect((await again(edited)).answer.reason).toBe('permitted');
+    }
+  });
+
   it('is impossible if the log lost the events that it was made from', async () => {
     const { fingerprint } = await credentialOf([]);
     const { id } = await ask(fingerprint);

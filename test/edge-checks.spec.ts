@@ -6,7 +6,6 @@ import { compilePolicy, type IpRule } from '../src/rules/ip-rules/ip-policy.js';
 import { decideSource } from '../src/rules/ip-rules/ip-restriction.js';
 import { parseCidr } from '../src/rules/ip-rules/network.js';
 import type { ApiClient } from './support/api-client.js';
-import { withoutClaims } from './support/claims.js';
 import { makeIpPolicy } from './support/ip-policies.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -36,7 +35,8 @@ let hostports = 0;
 const edgeOf = (ip_policy_ids: readonly string[] | undefined, more: object = {}) => {
   hostports += 1;
   const ip_restriction = ip_policy_ids && { ip_policy_ids };
-  return created('/edges/tcp', { hostports: [`edge.example:${hostports}`], ip_restriction, ...more });
+  const backend = { backend_id: 'bkdtg_1' };
+  return created('/edges/tcp', { hostports: [`edge.example:${hostports}`], ip_restriction, backend, ...more });
 };
 
 const check = (edge: { readonly id: string }, body: object, client: ApiClient = account.client) =>
@@ -239,21 +239,12 @@ const messageOf = (run: () => unknown): string => {
 };
 
 describe('GET /ssh_gateway/edges', () => {
-  const find = async (hostport: string, source?: string) => {
+  const find = async ({ hostports: [hostport = ''] }: { readonly hostports: readonly string[] }, source?: string) => {
     const query = new URLSearchParams({ hostport, ...(source !== undefined && { source }) });
     const { status, body } = await service.gateway.get(`/ssh_gateway/edges?${query}`);
     expect(status).toBe(200);
-    return body;
+    return body.edge;
   };
-
-  const rulesOf = ({ ip_policies }: { readonly ip_policies: readonly { readonly rules: object[] | null }[] }) =>
-    ip_policies.map(({ rules }) => rules?.length ?? null);
-
-  /** As accounts could before a hostport belonged to one. */
-  const sharing = <T>(shared: readonly string[], work: () => Promise<T>) => withoutClaims(service.pool, shared, work);
-
-  const otherEdge = async (hostport: string): Promise<string> =>
-    (await created('/edges/tcp', { hostports: [hostport] }, other.client)).id;
 
   it('carries the rules of the policies and the labels of the tunnel group', async () => {
     const policy = await policyOf(['+10.0.0.0/8', '-10.1.0.0/16']);
@@ -262,132 +253,122 @@ describe('GET /ssh_gateway/edges', () => {
     const named = [policy.id, 'elsewhere', empty.id, policy.id];
     const edge = await edgeOf(named, { backend: { backend_id: group.id } });
     const rule = (text: string, action: string) => ({ id: policy.rules[text]?.id, cidr: text.slice(1), action });
-    expect((await find(edge.hostports[0])).edges).toEqual([
-      {
-        account_id: account.accountId,
-        edge,
-        ip_policies: [
-          {
-            id: policy.id,
-            exists: true,
-            rules: [rule('+10.0.0.0/8', 'allow'), rule('-10.1.0.0/16', 'deny')],
-          },
-          { id: 'elsewhere', exists: false, rules: null },
-          { id: empty.id, exists: true, rules: [] },
-        ],
-        traffic_policy_error: null,
-        tunnel_group: { id: group.id, labels: { app: 'build', zone: 'eu' } },
-        check: null,
-      },
-    ]);
+    expect(await find(edge)).toEqual({
+      account_id: account.accountId,
+      edge,
+      ip_policies: [
+        {
+          id: policy.id,
+          exists: true,
+          rules: [rule('+10.0.0.0/8', 'allow'), rule('-10.1.0.0/16', 'deny')],
+        },
+        { id: 'elsewhere', exists: false, rules: null },
+        { id: empty.id, exists: true, rules: [] },
+      ],
+      ip_policies_error: null,
+      traffic_policy_error: null,
+      tunnel_group: { id: group.id, labels: { app: 'build', zone: 'eu' } },
+      check: null,
+    });
   });
 
   it('has no tunnel group for another backend, or for one that the service does not have', async () => {
     const foreign = await created('/backends/tunnel_group', { labels: { a: 'b' } }, other.client);
-    const ids = ['bkdhr_1', 'bkdtg_1', foreign.id];
-    const edges = await Promise.all([
-      ...ids.map((backend_id) => edgeOf(undefined, { backend: { backend_id } })),
-      edgeOf(undefined),
-    ]);
-    for (const edge of edges) {
-      const [found] = (await find(edge.hostports[0])).edges;
-      expect([found.edge.id, found.tunnel_group, found.ip_policies]).toEqual([edge.id, null, []]);
+    for (const backend_id of ['bkdhr_1', 'bkdtg_1', foreign.id]) {
+      const edge = await edgeOf(undefined, { backend: { backend_id } });
+      expect(await find(edge)).toMatchObject({ edge: { id: edge.id }, tunnel_group: null, ip_policies: [] });
     }
   });
 
-  it('with a source answers for each edge as the check does', async () => {
+  it('with a source answers as the check does, without the rules', async () => {
     const policy = await policyOf(['+10.0.0.0/8', '-10.1.0.0/16']);
-    const shared = ['shared.example:1'];
-    const edges = [
-      await edgeOf([policy.id], { hostports: shared }),
-      await edgeOf([policy.id, 'elsewhere'], { hostports: shared }),
-      await edgeOf(undefined, { hostports: shared }),
-    ];
-    for (const source of ['10.2.2.3', '[::ffff:10.1.2.3]:1', '192.0.2.7']) {
-      const { edges: found } = await find('shared.example:1', source);
-      const checks = await Promise.all(edges.map((edge) => check(edge, { source })));
-      expect(found.map((one: { check: object }) => ({ ...one.check, not_served: [] }))).toEqual(
-        checks.map(({ body }) => body),
-      );
+    const foreign = await policyOf(['+10.0.0.0/8'], other.client);
+    for (const ids of [[policy.id], [policy.id, 'elsewhere'], [foreign.id], undefined]) {
+      const edge = await edgeOf(ids);
+      for (const source of ['10.2.2.3', '[::ffff:10.1.2.3]:1', '192.0.2.7']) {
+        const found = await find(edge, source);
+        expect({ ...found.check, not_served: [] }).toEqual((await check(edge, { source })).body);
+        const listed = (ids ?? []).map((id) => ({ id, exists: id === policy.id, rules: null }));
+        expect(found.ip_policies).toEqual(listed);
+      }
     }
-    const body = { hostports: shared, ip_restriction: { ip_policy_ids: [policy.id] } };
-    const foreign = await sharing(shared, () => created('/edges/tcp', body, other.client));
-    const ofOther = (await find('shared.example:1', '10.2.2.3')).edges.at(-1);
-    expect([ofOther.edge.id, ofOther.check.reason]).toEqual([foreign.id, 'policy_unknown']);
-    expect(ofOther.ip_policies).toEqual([{ id: policy.id, exists: false, rules: null }]);
-  });
-
-  /** Adds rules that deny 10.0.0.1, 10.0.0.2 and so on, as the service would have written them. */
-  const fill = (policyIds: readonly string[], rules: number) =>
-    service.pool.query(
-      `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
-       select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
-         '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny' from ip_policies, generate_series(1, $2) n where id = any ($1)`,
-      [policyIds, rules],
-    );
-
-  it('leaves the rules of an account out that has more than its share, and decides by them for a source', async () => {
-    const shared = ['shared.example:2'];
-    const [small, first, second] = [await policyOf(['+192.0.2.0/24']), await policyOf([]), await policyOf([])];
-    await fill([first.id], 10_000);
-    await fill([second.id], 9_999);
-    const alone = await edgeOf([small.id, first.id, second.id], { hostports: shared });
-    const [whole] = (await find('shared.example:2')).edges;
-    expect(rulesOf(whole)).toEqual([1, 10_000, 9_999]);
-    const foreign = await policyOf(['+192.0.2.0/24'], other.client);
-    const ip_restriction = { ip_policy_ids: [foreign.id] };
-    await sharing(shared, () => created('/edges/tcp', { hostports: shared, ip_restriction }, other.client));
-    const { edges } = await find('shared.example:2');
-    expect(edges.map(rulesOf)).toEqual([[null, null, null], [1]]);
-    expect(edges[0].ip_policies).toEqual([small, first, second].map(({ id }) => ({ id, exists: true, rules: null })));
-    const { body } = await check(alone, { source: '10.0.39.15' });
-    expect(body).toMatchObject({ reason: 'denied', ip_policy: { id: first.id } });
-    expect(body).toMatchObject((await find('shared.example:2', '10.0.39.15')).edges[0].check);
-  });
-
-  it('has no rules with a source', async () => {
-    const policy = await policyOf(['+10.0.0.0/8']);
-    const edge = await edgeOf([policy.id, 'elsewhere']);
-    const [found] = (await find(edge.hostports[0], '192.0.2.7')).edges;
-    expect(found.ip_policies).toEqual([
-      { id: policy.id, exists: true, rules: null },
-      { id: 'elsewhere', exists: false, rules: null },
-    ]);
-  });
-
-  it('is answered whole for an account whatever the edges of another account name', async () => {
-    const policy = await policyOf(['+192.0.2.0/24']);
-    const hostport = 'victim.example:22';
-    const other99 = await Promise.all(Array.from({ length: 99 }, () => otherEdge(hostport)));
-    await service.pool.query(
-      `update tcp_edges set ip_restriction = json_build_object('enabled', true, 'ip_policy_ids',
-         (select json_agg(rpad(id || '_' || n, 128, 'y')) from generate_series(1, 1000) n)) where id = any ($1)`,
-      [other99],
-    );
-    const edge = await sharing([hostport], () => edgeOf([policy.id], { hostports: [hostport] }));
-    for (const source of [undefined, '192.0.2.7']) {
-      const { edges, left_out, before_left_out } = await find(hostport, source);
-      // Of the other account only four edges have room, so the own one comes after those that are left out.
-      expect([edges.length, left_out, before_left_out]).toEqual([5, 95, 4]);
-      const own = edges.find((one: { account_id: string }) => one.account_id === account.accountId);
-      expect(own.edge).toEqual(edge);
-      expect(rulesOf(own)).toEqual([source === undefined ? 1 : null]);
-      expect(own.check?.allowed).toBe(source === undefined ? undefined : true);
-    }
-  });
-
-  it('has an edge that names as many policies as an edge can, and decides by all of them', async () => {
-    const policy = await policyOf(['+192.0.2.0/24']);
-    const unknown = Array.from({ length: 999 }, (_, n) => `elsewhere_${n}`);
-    const edge = await edgeOf([...unknown, policy.id]);
-    const { edges, ...counts } = await find(edge.hostports[0], '192.0.2.7');
-    expect([edges.length, edges[0].check.reason]).toEqual([1, 'policy_unknown']);
-    expect(counts).toEqual({ left_out: 0, before_left_out: 1 });
-    expect(edges[0].check.unknown_ip_policies).toEqual(unknown.map(policyRef));
   });
 
   it.each(['source=', 'source=a.example', 'source=::1&source=::1'])('answers 400 to the query %s', async (query) => {
     const path = `/ssh_gateway/edges?hostport=edge.example:1&${query}`;
     await expectRefusal(() => service.gateway.get(path), 400, 'ERR_TAS_400');
+  });
+});
+
+describe('an edge beyond a maximum', () => {
+  /** Adds rules that allow 10.0.0.1, 10.0.0.2 and so on, as the service would have written them. */
+  const fill = (policyIds: readonly string[], rules: number) =>
+    service.pool.query(
+      `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
+       select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
+         '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'allow' from ip_policies, generate_series(1, $2) n where id = any ($1)`,
+      [policyIds, rules],
+    );
+  const told = async (edge: { readonly hostports: readonly string[] }, source?: string) => {
+    const query = new URLSearchParams({ hostport: edge.hostports[0] ?? '', ...(source && { source }) });
+    return (await service.gateway.get(`/ssh_gateway/edges?${query}`)).body.edge;
+  };
+  const SOURCE = '10.0.0.1';
+
+  it('is refused if it is new, is shown if it was stored, may be sent back as it is, and is closed', async () => {
+    const ids = Array.from({ length: 101 }, (_, n) => `ipp_${n}`);
+    const msg = /^The IP restriction names 101 IP policies; the maximum is 100\.$/;
+    const body = { ip_restriction: { ip_policy_ids: ids } };
+    await expectRefusal(() => account.client.post('/edges/tcp', body), 400, 'ERR_NGROK_229', msg);
+    const edge = await edgeOf(ids.slice(0, 100));
+    const path = `/edges/tcp/${edge.id}`;
+    await expectRefusal(() => account.client.patch(path, body), 400, 'ERR_NGROK_229', msg);
+    await service.pool.query(
+      `update tcp_edges set ip_restriction = jsonb_set(ip_restriction, '{ip_policy_ids}', $2) where id = $1`,
+      [edge.id, JSON.stringify(ids)],
+    );
+    const { body: shown } = await account.client.get(path);
+    expect(shown.ip_restriction.ip_policies).toHaveLength(101);
+    const { id: _, uri, created_at, ...sent } = shown;
+    expect((await account.client.patch(path, { ...sent, description: 'sent back' })).status).toBe(200);
+    expect(
+      (await account.client.put(`${path}/ip_restriction`, { ...body.ip_restriction, enabled: false })).status,
+    ).toBe(200);
+    expect((await check(edge, { source: SOURCE })).body).toMatchObject({
+      allowed: false,
+      reason: 'too_many_ip_policies',
+      not_served: [{ hostport: edge.hostports[0], reason: 'too_many_ip_policies' }],
+    });
+    const error = 'the IP restriction names more than 100 IP policies.';
+    expect(await told(edge)).toMatchObject({ ip_policies_error: error });
+    expect((await told(edge, SOURCE)).check).toMatchObject({ allowed: false, reason: 'too_many_ip_policies' });
+  });
+
+  it('of rules is closed as soon as its policies grow, and opens when they shrink', async () => {
+    const [half, other] = [await policyOf([]), await policyOf(['+192.0.2.0/24'])];
+    await fill([half.id], 4_999);
+    const edge = await edgeOf([half.id, other.id]);
+    expect((await check(edge, { source: SOURCE })).body).toMatchObject({ allowed: true, not_served: [] });
+    const whole = await told(edge);
+    expect(whole.ip_policies.map(({ rules }: { rules: object[] }) => rules.length)).toEqual([4_999, 1]);
+    const further = await created('/ip_policy_rules', {
+      ip_policy_id: other.id,
+      cidr: '192.0.3.0/24',
+      action: 'allow',
+    });
+    expect((await check(edge, { source: SOURCE })).body).toMatchObject({
+      allowed: false,
+      reason: 'too_many_ip_rules',
+      matched_rule: { cidr: '10.0.0.1/32' },
+      not_served: [{ hostport: edge.hostports[0], reason: 'too_many_ip_rules' }],
+    });
+    const exists = { exists: true, rules: null };
+    expect(await told(edge)).toMatchObject({
+      ip_policies: [exists, exists],
+      ip_policies_error: 'the IP policies of the edge have more than 5000 rules in all.',
+    });
+    expect((await told(edge, SOURCE)).check).toMatchObject({ allowed: false, reason: 'too_many_ip_rules' });
+    await account.client.delete(`/ip_policy_rules/${further.id}`);
+    expect(await told(edge)).toEqual(whole);
   });
 });

@@ -125,12 +125,17 @@ describe('a gateway that serves one account', () => {
   it('gets the answers of every gateway about that account', async () => {
     const { id, fingerprint } = ourCredential;
     expect((await authorize(bound, fingerprint)).body).toMatchObject({ allowed: true, account_id: ours.accountId });
-    const edge = (await ours.client.post('/edges/tcp', { hostports: ['2.tcp.example.com:20000'] })).body;
+    const edge = (
+      await ours.client.post('/edges/tcp', {
+        hostports: ['2.tcp.example.com:20000'],
+        backend: { backend_id: 'bkdtg_1' },
+      })
+    ).body;
     for (const send of sends({ id, fingerprint }, '2.tcp.example.com:20000')) {
       expect(await answerOf(bound, send)).toEqual(await answerOf(named, send));
     }
     const { body } = await of(bound).get('/ssh_gateway/edges?hostport=2.tcp.example.com:20000');
-    expect(body.edges.map(({ edge: { id: found } }: { edge: { id: string } }) => found)).toEqual([edge.id]);
+    expect(body.edge.edge.id).toBe(edge.id);
   });
 
   it('gets the answer to an unknown key for the keys of others, in every question', async () => {
@@ -176,17 +181,19 @@ describe('a gateway that serves one account', () => {
   });
 
   it('finds its edge also behind a hundred edges of others that listed the hostport first', async () => {
-    const older = Array.from({ length: 100 }, () => theirs.client.post('/edges/tcp', { hostports: [HOSTPORT] }));
+    const older = Array.from({ length: 100 }, () =>
+      theirs.client.post('/edges/tcp', { hostports: [HOSTPORT], backend: { backend_id: 'bkdtg_1' } }),
+    );
     await Promise.all(older);
     const { body: edge } = await withoutClaims(service.pool, [HOSTPORT], () =>
-      ours.client.post('/edges/tcp', { hostports: [HOSTPORT] }),
+      ours.client.post('/edges/tcp', { hostports: [HOSTPORT], backend: { backend_id: 'bkdtg_1' } }),
     );
-    const edgesOf = async (client: ApiClient | undefined) =>
-      (await of(client).get(`/ssh_gateway/edges?hostport=${HOSTPORT}`)).body.edges;
+    const answerTo = async (client: ApiClient | undefined) =>
+      (await of(client).get(`/ssh_gateway/edges?hostport=${HOSTPORT}`)).body;
     // Both at once: look-ups that share a query must not share an answer.
-    const [toAll, toOurs] = await Promise.all([edgesOf(named), edgesOf(bound)]);
-    expect(toAll).toHaveLength(100);
-    expect(toOurs).toMatchObject([{ account_id: ours.accountId, edge: { id: edge.id } }]);
+    const [toAll, toOurs] = await Promise.all([answerTo(named), answerTo(bound)]);
+    expect(toAll).toMatchObject({ edge: { account_id: theirs.accountId }, others: 99 });
+    expect(toOurs).toMatchObject({ edge: { account_id: ours.accountId, edge: { id: edge.id } }, others: 0 });
   });
 
   it('is told of changes of that account only', async () => {

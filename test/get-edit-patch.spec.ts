@@ -174,10 +174,10 @@ describe('an edge in edited form', () => {
       /^ip_restriction\.ip_policies\[0\] takes only id and uri/,
     ],
     [
-      '1001 policies',
-      { ip_restriction: { ip_policies: Array(1001).fill({ id: 'a' }) } },
+      '101 policies',
+      { ip_restriction: { ip_policies: Array(101).fill({ id: 'a' }) } },
       'ERR_NGROK_229',
-      /^ip_restriction\.ip_policies has 1001 items; the maximum is 1000/,
+      /^The IP restriction names 101 IP policies; the maximum is 100\.$/,
     ],
   ])('answers 400 to %s', async (_, body, code, msg) => {
     await expectRefusal(() => service.admin.post('/edges/tcp', body), 400, code, msg);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { MAX_RULES_OF_POLICY } from '../src/api/ip-policies/ip-policy-rules.handlers.js';
+import { MAX_IP_RULES } from '../src/rules/index.js';
 import type { Answer } from './support/api-client.js';
 import { REPOSITORY } from './support/documents.js';
 import { repaired } from './support/repaired.js';
@@ -54,9 +54,9 @@ const STORED: Readonly<Record<string, Maximum>> = {
       ),
   },
   'rules of an IP policy': {
-    most: MAX_RULES_OF_POLICY,
+    most: MAX_IP_RULES,
     count: 'select count(*)::int as n from ip_policy_rules',
-    refusal: refusal(409, `at least ${MAX_RULES_OF_POLICY} rules`),
+    refusal: refusal(409, `at least ${MAX_IP_RULES} rules`),
     fill: async (count) => {
       const { id } = (await service.admin.post('/ip_policies', {})).body;
       const text = `insert into ip_policy_rules select p.account_id, 'ipr_' || n, 1, now(), '', '', p.id, '2001:db8::' || to_hex(n) || '/128', 'allow'
@@ -104,7 +104,7 @@ it('neither a repair nor a change of what there is counts, when the maximum is s
 /** Why creates that race cannot exceed any other maximum of a count, or may. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'a trigger counts after the insertion, or a lock lets one create after the other: above': [
-    'MAX_RULES_OF_POLICY',
+    'MAX_IP_RULES',
     'MAX_GATEWAYS_OF_TOKEN',
   ],
   'it bounds what a token of the operator reports, and refuses no create: reports at the same moment may exceed it, by 1,000 each':
@@ -126,20 +126,21 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'it cuts what is read, answered or kept in memory, and refuses nothing': [
     ...['MAX_BATCH_DECISIONS', 'MAX_CACHED_NETWORKS', 'MAX_CACHED_RULES', 'MAX_CHANGES', 'MAX_CHANGES_IN_EVENT'],
-    ...['MAX_CREDENTIALS_READ', 'MAX_EDGES_OF_A_HOSTPORT', 'MAX_FETCHED_ACLS', 'MAX_GRANTS_PER_KEY', 'MAX_OWN'],
+    ...['MAX_CREDENTIALS_READ', 'MAX_EDGES_OF_A_HOSTPORT', 'MAX_GRANTS_PER_KEY', 'MAX_OWN'],
     ...['MAX_HOSTPORTS_IN_EVENT', 'MAX_PAGE_EVENTS', 'MAX_PAGE_ITEMS', 'MAX_PERMIT_LISTENS', 'MAX_REMOVED_AT_ONCE'],
-    ...['MAX_RULES_OF_AN_ANSWER', 'MAX_RULES_PER_KEY', 'MAX_RULES_PER_TURN', 'MAX_SHOWN', 'MAX_SMALL_ACL_RULES'],
+    ...['MAX_RULES_OF_EARLIER_VERSIONS', 'MAX_RULES_PER_KEY', 'MAX_SHOWN', 'MAX_SMALL_ACL_RULES'],
     ...['MAX_TUNNELS_OF_GROUP', 'MAX_TUNNELS_OF_RECORD', 'MAX_TUNNELS_OF_SESSION', 'MAX_WORDS'],
   ],
   'it is of a setting, a number, a text or a repetition': [
-    ...['MAX_POOLS', 'MAX_PORT', 'MAX_PORTS', 'MAX_TEXT', 'MAX_DECISIONS', 'MAX_READS', 'MAX_ATTEMPTS'],
+    ...['MAX_POOLS', 'MAX_PORT', 'MAX_PORTS', 'MAX_TEXT', 'MAX_ATTEMPTS'],
   ],
 };
 
 it('each maximum of a count is in this list', () => {
-  const files = ['src/api', 'src/rules/bind-rules'].flatMap((folder) =>
+  const folders = ['src/api', 'src/rules/bind-rules'].flatMap((folder) =>
     readdirSync(REPOSITORY + folder, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
   );
+  const files = [...folders, 'src/rules/edge-admission.ts'];
   const sources = files
     .filter((file) => /(?<!\.spec)\.ts$/.test(file))
     .map((file) => readFileSync(REPOSITORY + file, 'utf8'));

@@ -40,7 +40,7 @@ const SCHEMA = {
   IpPolicies1795996800005: 'f172f750c91711df',
   TunnelGroups1795996800006: '3ff5848d18d91d27',
   Claims1795996800007: '77d56f0ab282ffff',
-  BindDecisions1795996800008: 'c49d9fc7c6fcf7c7',
+  BindDecisions1795996800008: '2e9daa37f1bd0d3a',
   Transparency1795996800009: '3e5e1b13b4b89efd',
   TunnelSessions1795996800010: '4458da504490e717',
   TunnelRecords1795996800011: 'faa343e4ed09a8b9',

@@ -20,6 +20,7 @@ const WITHOUT_ACCOUNT = {
   'by a token, or the e-mail of one': ['callers_by_tokens', 'logins_by_emails'],
   'by a fingerprint or the id of a credential that a gateway knows, or by a hostport': [
     'grants_by_fingerprints',
+    'grants_with_acls',
     'grant_owners_by_fingerprints',
     'key_by_fingerprint',
     'credential_states',

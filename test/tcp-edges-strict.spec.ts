@@ -116,7 +116,7 @@ describe('in strict mode races are decided by the index', () => {
       for (let round = 0; round < 5; round += 1) {
         const hostport = fresh();
         await raceFor(hostport, clients);
-        expect(await new EdgesByHostport(service.pool).list(hostport)).toHaveLength(1);
+        expect((await new EdgesByHostport(service.pool).at(hostport)).ids).toHaveLength(1);
       }
     }));
 
@@ -164,8 +164,8 @@ describe('in strict mode races are decided by the index', () => {
       await Promise.all([admin.patch(first, { hostports: [b] }), client.patch(second, { hostports: [a] })]);
       await Promise.all([admin.patch(first, { hostports: [a, b] }), client.delete(second)]);
       const { body } = await admin.get(first);
-      const listed = await new EdgesByHostport(service.pool).list(a);
-      expect(listed.map(({ id }) => id)).toEqual(body.hostports.includes(a) ? [body.id] : []);
+      const listed = await new EdgesByHostport(service.pool).at(a);
+      expect(listed.ids).toEqual(body.hostports.includes(a) ? [body.id] : []);
     }
   });
 
@@ -178,7 +178,7 @@ describe('in strict mode races are decided by the index', () => {
         expect([201, 409]).toContain(status);
         if (status !== 201) continue;
         held += 1;
-        expect((await new EdgesByHostport(service.pool).list(hostport)).map(({ id }) => id)).toEqual([body.id]);
+        expect((await new EdgesByHostport(service.pool).at(hostport)).ids).toEqual([body.id]);
         await client.delete(`/edges/tcp/${body.id}`);
       }
       return held;

@@ -185,10 +185,10 @@ describe('POST /edges/tcp', () => {
       /^ip_restriction\.ip_policy_ids\[0\] must be a string/,
     ],
     [
-      '1001 policies',
-      { ip_restriction: { ip_policy_ids: Array(1001).fill('a') } },
+      '101 policies',
+      { ip_restriction: { ip_policy_ids: Array(101).fill('a') } },
       '229',
-      /1001 items; the maximum is 1000/,
+      /names 101 IP policies; the maximum is 100/,
     ],
   ])('answers 400 to %s', async (_, body, code, msg) => {
     await expectRefusal(() => admin.post('/edges/tcp', body), 400, `ERR_NGROK_${code}`, msg);
@@ -202,9 +202,9 @@ describe('POST /edges/tcp', () => {
     }
   });
 
-  it('accepts 1000 hostports and 1000 policies', async () => {
+  it('accepts 1000 hostports and 100 policies', async () => {
     const hostports = Array.from({ length: 1000 }, (_, n) => `h${n}.example.com:1`);
-    const edge = await create({ hostports, ip_restriction: { ip_policy_ids: Array(1000).fill('x'.repeat(128)) } });
+    const edge = await create({ hostports, ip_restriction: { ip_policy_ids: Array(100).fill('x'.repeat(128)) } });
     expect(edge.hostports).toEqual(hostports);
     expect((await admin.get(`/edges/tcp/${edge.id}`)).body).toEqual(edge);
   });
@@ -380,6 +380,31 @@ describe('GET /edges/tcp', () => {
     expect((await client.get(`/edges/tcp?before_id=${newest.id}`)).body.tcp_edges).toEqual(older);
   });
 
+  it('has pages that end at 1 MiB, now and as of a position, and all edges on them', async () => {
+    const { client } = await addAccount(service);
+    const texts = [1, 200_000, 262_144, 262_144, 262_144, 1, 262_144, 262_144].map((length) => '"'.repeat(length));
+    const made: string[] = [];
+    let position: string | null = null;
+    for (const value of texts) {
+      const { body, headers } = await client.post('/edges/tcp', { traffic_policy: { value } });
+      made.push(body.id);
+      position = headers.get('log-position');
+    }
+    for (const first of ['/edges/tcp', '/edges/tcp?limit=5', `/edges/tcp?as_of=${position}`]) {
+      const pages: { id: string }[][] = [];
+      for (let path: string | undefined = first; path !== undefined; ) {
+        const { status, body } = await client.get(path);
+        expect([status, body.msg]).toEqual([200, undefined]);
+        pages.push(body.tcp_edges);
+        path = body.next_page_uri?.replace(service.app.url, '');
+      }
+      // Each quote has two bytes in JSON.
+      expect(pages.map((page) => page.length)).toEqual([1, 2, 1, 1, 3]);
+      for (const page of pages) expect(JSON.stringify(page).length).toBeLessThan(1024 * 1024 + 10);
+      expect(pages.flat().map(({ id }) => id)).toEqual(made.toReversed());
+    }
+  });
+
   it('answers 400 to a limit below 1 and to the cursor of another list', async () => {
     await expectRefusal(() => admin.get('/edges/tcp?limit=0'), 400, 'ERR_NGROK_233');
     const cursor = 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
@@ -392,20 +417,19 @@ describe('looking up a hostport', () => {
     const edges = new EdgesByHostport(service.pool);
     const first = await create({ hostports: ['LookUp.example.com.:7', 'lookup.example.com:7'] });
     const second = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
-      create({ hostports: ['x:1', 'lookup.example.com:7'] }, other.client),
+      create({ hostports: ['x:1', 'lookup.example.com:7'], backend: { backend_id: 'bkdtg_1' } }, other.client),
     );
     const third = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
-      create({ hostports: ['lookup.example.COM:7'] }),
+      create({ hostports: ['lookup.example.COM:7'], backend: { backend_id: 'bkdtg_1' } }),
     );
-    const { accountId: otherAccount } = (await edges.list('x:1'))[0] ?? {};
-    const found = await edges.list('lookup.example.com:7');
-    expect(found.map(({ id }) => id)).toEqual([first.id, second.id, third.id]);
-    expect(found.map(({ accountId }) => accountId === otherAccount)).toEqual([false, true, false]);
+    const found = await edges.at('lookup.example.com:7');
+    expect(found.ids).toEqual([first.id, second.id, third.id]);
+    expect(found.served?.id).toBe(second.id);
     await admin.patch(`/edges/tcp/${first.id}`, { hostports: ['lookup.example.com:8'] });
     await admin.delete(`/edges/tcp/${third.id}`);
     const [left, moved, nobody] = await Promise.all(
-      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.list(h)),
+      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.at(h)),
     );
-    expect([left, moved, nobody].map((refs) => refs?.map(({ id }) => id))).toEqual([[second.id], [first.id], []]);
+    expect([left, moved, nobody].map((at) => at?.ids)).toEqual([[second.id], [first.id], []]);
   });
 });

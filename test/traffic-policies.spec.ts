@@ -1,14 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts of policies, which fill ${ } themselves
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { EdgePolicies } from '../src/api/gateway-api/edges/edge-policies.js';
-import { GatewayEdges } from '../src/api/gateway-api/edges/gateway-edges.js';
-import { ReadEdges } from '../src/api/gateway-api/edges/read-edges.js';
-import { ReservedNames } from '../src/api/reservations/reserved-names.js';
-import { EntityQueries } from '../src/api/resources/entity-queries.js';
-import { EdgesByHostport } from '../src/api/tcp-edges/tcp-edges.read-model.js';
 import { parseAddress } from '../src/rules/ip-rules/address.js';
 import { compilePolicy } from '../src/rules/ip-rules/ip-policy.js';
-import { PolicyReader } from '../src/rules/traffic-policy/policy-reader.js';
 import { decideTcpConnect } from '../src/rules/traffic-policy/tcp-connect.js';
 import { readTrafficPolicy } from '../src/rules/traffic-policy/traffic-policy.js';
 import { ApiClient } from './support/api-client.js';
@@ -44,7 +37,9 @@ let hostports = 0;
 /** An edge with a hostport of its own and this policy. */
 const edgeWith = (value: string, more: object = {}) => {
   hostports += 1;
-  return created('/edges/tcp', { hostports: [`traffic.example:${hostports}`], traffic_policy: { value }, ...more });
+  const backend = { backend_id: 'bkdtg_1' };
+  const edge = { hostports: [`traffic.example:${hostports}`], backend, traffic_policy: { value }, ...more };
+  return created('/edges/tcp', edge);
 };
 type Edge = Awaited<ReturnType<typeof edgeWith>>;
 
@@ -65,8 +60,8 @@ const askEdge = async ({ id }: Edge, source: string, more: object = {}) => {
 const listed = async ({ hostports: [hostport] }: Edge, source?: string) => {
   const query = new URLSearchParams({ hostport, ...(source !== undefined && { source }) });
   const { status, body } = await service.gateway.get(`/ssh_gateway/edges?${query}`);
-  expect([status, body.edges.length]).toEqual([200, 1]);
-  return body.edges[0];
+  expect([status, body.others]).toEqual([200, 0]);
+  return body.edge;
 };
 
 /** The same case with policies of the account in place of those that it names. */
@@ -112,7 +107,7 @@ async function outcomeNow(
   const nowMs = Date.now();
   return outcomeOf(
     decideTcpConnect(
-      await readTrafficPolicy(policy),
+      readTrafficPolicy(policy),
       {
         client: { address: addressOf(source), port: clientPort },
         server: { address: addressOf(serverIp), port: serverPort },
@@ -166,7 +161,7 @@ describe('a traffic policy does in a check what it does with a connection:', () 
     if (one.connection === undefined && one.logs !== undefined) expect(logs).toEqual(one.logs);
     const { ip_policies, traffic_policy_error, check } = await listed(edge);
     expect([traffic_policy_error, check]).toEqual([null, null]);
-    const named = (await readTrafficPolicy(one.policy)).ipPolicyIds;
+    const named = readTrafficPolicy(one.policy).ipPolicyIds;
     const rulesOf = (id: string) => one.ipPolicies?.[id];
     expect(
       ip_policies.map(({ id, exists, rules }: { id: string; exists: boolean; rules: { cidr: string }[] | null }) => [
@@ -195,10 +190,27 @@ describe('a traffic policy that cannot be read', () => {
   );
 
   it('is one that names too many IP policies', async () => {
-    const policy = restricting({ ip_policies: Array.from({ length: 1_001 }, (_, n) => `elsewhere_${n}`) });
-    const error = /^the policy names 1001 IP policies; the maximum is \d+\.$/;
+    const policy = restricting({ ip_policies: Array.from({ length: 21 }, (_, n) => `elsewhere_${n}`) });
+    const error = /^the policy names 21 IP policies; the maximum is 20\.$/;
     expect(await ask(policy, '192.0.2.7')).toMatchObject({ reason: 'unreadable', error: expect.stringMatching(error) });
     expect((await listed(await edgeWith(policy))).traffic_policy_error).toMatch(error);
+  });
+
+  it('is one that is longer than what is read, and its text is not sent to gateways', async () => {
+    const value = `{"on_tcp_connect": []}${' '.repeat(262_122)}`;
+    const edge = await edgeWith(value);
+    expect(edge.traffic_policy.value).toBe(value);
+    const error = /^the policy is 262144 bytes long; one of at most 16384 is applied, or 8192 as YAML\. Put long/;
+    const { allowed, reason, traffic_policy, not_served } = await askEdge(edge, '192.0.2.7');
+    expect([allowed, reason, traffic_policy.error]).toEqual([false, 'traffic_policy', expect.stringMatching(error)]);
+    expect(not_served).toEqual([{ hostport: edge.hostports[0], reason: 'traffic_policy_unreadable' }]);
+    const told = await listed(edge);
+    expect([told.traffic_policy_error, told.edge.traffic_policy]).toEqual([
+      expect.stringMatching(error),
+      { enabled: true, value: '' },
+    ]);
+    const read = await edgeWith(`{"on_tcp_connect": []}${' '.repeat(16_362)}`);
+    expect((await listed(read)).edge.traffic_policy).toEqual(read.traffic_policy);
   });
 });
 
@@ -258,7 +270,7 @@ describe('POST /edges/tcp/{id}/check', () => {
     const both = [`${edge.id} 2001:db8::1 22 50`, ' 2001:db8::1 22 50'];
     expect(await said('192.0.2.7:50', { destination })).toEqual(both);
     const { body } = await service.gateway.get('/ssh_gateway/edges?hostport=second.example:4002&source=192.0.2.7:50');
-    expect(saidOf(body.edges[0].check.traffic_policy)).toEqual([`${edge.id} 0.0.0.0 4002 50`]);
+    expect(saidOf(body.edge.check.traffic_policy)).toEqual([`${edge.id} 0.0.0.0 4002 50`]);
   });
 });
 
@@ -399,7 +411,7 @@ describe('GET /ssh_gateway/edges', () => {
       const query = `hostport=${edge.hostports[0]}&source=192.0.2.7${more}`;
       const { status, body } = await service.gateway.get(`/ssh_gateway/edges?${query}`);
       expect([status, body.msg]).toEqual([200, undefined]);
-      return body.edges[0].check.traffic_policy.logs[0].metadata.at;
+      return body.edge.check.traffic_policy.logs[0].metadata.at;
     };
     const port = edge.hostports[0].split(':')[1];
     expect(await said('')).toMatch(new RegExp(`^0\\.0\\.0\\.0 ${port} 20\\d\\d-`));
@@ -421,53 +433,6 @@ describe('GET /ssh_gateway/edges', () => {
       expect([status, body.error_code, body.msg]).toEqual([400, 'ERR_TAS_400', expect.stringMatching(msg)]);
     }
   });
-
-  it('leaves the rules out of an account that has more than its share, however they are named', async () => {
-    const [a, b] = [await policyOf(['+192.0.2.0/24']), await policyOf([])];
-    await service.pool.query(
-      `insert into ip_policy_rules (account_id, id, version, created_at, description, metadata, ip_policy_id, cidr, action)
-       select account_id, 'ipr_' || left(md5(id || n), 27), 1, created_at, '', '', id,
-         '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256 || '/32', 'deny' from ip_policies, generate_series(1, $2) n where id = $1`,
-      [b, 20_000],
-    );
-    const edge = await edgeWith(restricting({ ip_policies: [b] }), { ip_restriction: { ip_policy_ids: [a] } });
-    expect(rulesOf(await listed(edge))).toEqual([null, null]);
-    expect((await askEdge(edge, '10.0.39.15')).traffic_policy).toBe(null);
-    const other20000 = await edgeWith(restricting({ ip_policies: [b] }));
-    expect(rulesOf(await listed(other20000))).toEqual([20_000]);
-    const { traffic_policy } = await askEdge(other20000, '10.0.39.15');
-    expect(traffic_policy).toMatchObject({
-      reason: 'ip_restricted',
-      matched_cidr: '10.0.39.15/32',
-      ip_policy: { id: b },
-    });
-  });
-
-  const countsAt = async (hostport: string) => {
-    const { body } = await service.gateway.get(`/ssh_gateway/edges?hostport=${hostport}`);
-    return [body.edges.length, body.left_out, body.before_left_out];
-  };
-
-  it('leaves out the edges beyond the IP policies of an answer, though only the texts of policies name them', async () => {
-    const hostport = 'many.example:1';
-    for (let n = 0; n < 16; n += 1) {
-      const ip_policies = Array.from({ length: 400 }, (_, i) => `x_${n}_${i}`);
-      await edgeWith(restricting({ ip_policies }), { hostports: [hostport] });
-    }
-    // Each takes 400 for the names, and some 16 for the text.
-    expect(await countsAt(hostport)).toEqual([11, 5, 11]);
-    const { body } = await service.gateway.post('/ssh_gateway/edges', { hostports: ['traffic.example:1', hostport] });
-    expect(body.hostports).toMatchObject([{ left_out: 0 }, { left_out: 5, before_left_out: 11 }]);
-  });
-
-  it('leaves out the edges beyond the texts of an answer, whatever they say', async () => {
-    const hostport = 'long.example:1';
-    for (let n = 0; n < 7; n += 1) await edgeWith(`${n}`.repeat(262_144), { hostports: [hostport] });
-    expect(await countsAt(hostport)).toEqual([4, 3, 4]);
-    const asked = ['traffic.example:1', hostport, 'many.example:1'];
-    const { body } = await service.gateway.post('/ssh_gateway/edges', { hostports: asked });
-    expect(body.hostports.map((one: { hostport: string }) => one.hostport)).toEqual(asked.slice(0, 2));
-  });
 });
 
 describe('POST /ssh_gateway/edges', () => {
@@ -480,45 +445,6 @@ describe('POST /ssh_gateway/edges', () => {
     expect(body.edges).toMatchObject([
       { traffic_policy_error: expect.stringMatching(/^the policy must be an object/), ip_policies: [] },
       { traffic_policy_error: null, ip_policies: [{ id, exists: true, rules: [{ cidr: '192.0.2.0/24' }] }] },
-    ]);
-  });
-
-  it('leaves out the hostports whose policies are not read in time, but never the first one', async () => {
-    const held = '{"on_tcp_connect": [{"name": "held", "actions": [{"type": "deny"}]}]}';
-    const edges = [await edgeWith(DENY), await edgeWith('{}'), await edgeWith(held), await edgeWith('deny')];
-    const [first, second, slow, behind] = edges.map(({ hostports: [hostport] }): string => hostport);
-    let readHeld: () => void = () => undefined;
-    const isFree = new Promise<void>((resolve) => {
-      readHeld = resolve;
-    });
-    const reader = new PolicyReader(1, async (text) => {
-      if (text === held) await isFree;
-      return readTrafficPolicy(text);
-    });
-    const { pool } = service;
-    const entities = new EntityQueries(pool);
-    const answers = new GatewayEdges(
-      entities,
-      new EdgesByHostport(pool),
-      new ReadEdges(entities, reader),
-      new EdgePolicies(pool),
-      new ReservedNames(pool, { addressPools: [], reservationRestMs: 0, maxReservations: 0, unreservableHosts: [] }),
-    );
-    const answeredOf = async (hostports: (string | undefined)[]) => {
-      const asked = hostports.map((hostport) => hostport ?? '');
-      const answer = await answers.listAll({ name: 'g' }, asked, 'http://127.0.0.1');
-      return answer.hostports.map((one) => [one.hostport, one.edge_ids.length]);
-    };
-    expect(await answeredOf([first, second, slow, behind])).toEqual([
-      [first, 1],
-      [second, 1],
-    ]);
-    const ofFirst = answeredOf([slow]);
-    readHeld();
-    expect(await ofFirst).toEqual([[slow, 1]]);
-    expect(await answeredOf([second, behind])).toEqual([
-      [second, 1],
-      [behind, 1],
     ]);
   });
 });

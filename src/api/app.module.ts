@@ -35,6 +35,7 @@ import { Changes } from './resources/changes.js';
 import { EdgeReferences } from './resources/edge-references.js';
 import { EntityQueries } from './resources/entity-queries.js';
 import { Idempotency } from './resources/idempotency.js';
+import { Lists } from './resources/lists.js';
 import { OwnedEntities } from './resources/owned-entities.js';
 import { Owners } from './resources/owners.js';
 import { Reads } from './resources/reads.js';
@@ -105,6 +106,7 @@ const sharedBy = (foundation: Foundation): Provider[] => [
   EntityQueries,
   Idempotency,
   Changes,
+  Lists,
   Reads,
   Owners,
   ReservedNames,

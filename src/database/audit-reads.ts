@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { AccountTurns } from '../kernel/account-turns.js';
+import { LimitedWork } from '../kernel/limited-work.js';
 import { Problem } from '../kernel/problem.js';
 import type { PrimaryPool } from './primary-pool.js';
 import {
@@ -43,17 +43,17 @@ const beginRead = (deadlineMs: number): string => `begin isolation level read co
  * current state or gateways, and one account never blocks another.
  */
 export class AuditReads {
-  /** Gets how long each read waited for its turn. There are as many turns as connections. */
+  /** Gets how long each read waited for its place. There are as many places as connections. */
   onWaited: ((waitMs: number) => void) | undefined;
   /** The pool's own queue will not do: it has another time limit, and keeps callers who have left. */
-  private readonly turns: AccountTurns;
+  private readonly reads: LimitedWork;
 
   constructor(
     private readonly pool: PrimaryPool,
     private readonly deadlineMs: number,
   ) {
     const { max } = pool.options;
-    this.turns = new AccountTurns({
+    this.reads = new LimitedWork({
       noun: 'audit reads',
       atOnce: max,
       atOnceOfAccount: Math.ceil(max / 2),
@@ -62,18 +62,18 @@ export class AuditReads {
     });
   }
 
-  /** Reads that wait for their turn. */
+  /** Reads that wait for their place. */
   get waiting(): number {
-    return this.turns.waiting;
+    return this.reads.waiting;
   }
 
   /**
-   * Runs a read in its turn. Throws Problem 429 or 503 if too many reads wait, and 503 at the deadline, which includes
+   * Runs a read when it has a place. Throws Problem 429 or 503 if too many reads wait, and 503 at the deadline, which includes
    * the wait.
    */
   async run<T>(reader: Reader, work: (connections: Connections) => Promise<T>): Promise<T> {
     try {
-      this.turns.refuseIfFull(reader.accountId);
+      this.reads.refuseIfFull(reader.accountId);
     } catch (refusal) {
       return refuseLater(refusal, reader.signal);
     }
@@ -88,15 +88,15 @@ export class AuditReads {
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
     try {
-      return await this.takeTurn(accountId, () => this.read(work, ending.signal), ending.signal);
+      return await this.takePlace(accountId, () => this.read(work, ending.signal), ending.signal);
     } finally {
       clearTimeout(deadline);
       signal.removeEventListener('abort', leave);
     }
   }
 
-  /** Also reports the wait of a read that ended before its turn. */
-  private async takeTurn<T>(accountId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  /** Also reports the wait of a read that ended before it had a place. */
+  private async takePlace<T>(accountId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const arrivedAt = performance.now();
     let begunAt: number | undefined;
     const begin = (): Promise<T> => {
@@ -104,7 +104,7 @@ export class AuditReads {
       return work();
     };
     try {
-      return await this.turns.run(accountId, begin, signal);
+      return await this.reads.run(accountId, begin, signal);
     } finally {
       this.onWaited?.((begunAt ?? performance.now()) - arrivedAt);
     }

@@ -1,5 +1,5 @@
 import type { Network, OwnedHost } from '../rules/index.js';
-import type { EdgeSettings } from './edges/edge-settings.js';
+import type { EdgeSettings } from './edge-settings.js';
 import type { PortRange } from './port-ranges.js';
 import type { ServiceAddress } from './service-client.js';
 

@@ -1,24 +1,24 @@
 import { IdSource } from '../kernel/ids.js';
-import { BufferBudget } from './buffer-budget.js';
+import { BufferBudget } from './context/buffer-budget.js';
+import { Failures } from './context/failures.js';
+import type { GatewayContext } from './context/gateway-context.js';
+import { GatewayMetrics } from './context/gateway-metrics.js';
 import { EdgeServer } from './edges/edge-server.js';
-import { Failures } from './failures.js';
-import type { GatewayContext } from './gateway-context.js';
 import type { GatewayLog } from './gateway-log.js';
-import { GatewayMetrics } from './gateway-metrics.js';
 import type { GatewayPart } from './gateway-part.js';
 import type { GatewaySettings } from './gateway-settings.js';
 import { BoundedLog } from './log/bounded-line.js';
 import { GatewayLines } from './log/gateway-lines.js';
+import { RateLimitedLog } from './log/rate-limited-log.js';
 import { MetricsServer } from './metrics-server.js';
 import { Ports } from './ports.js';
-import { RateLimitedLog } from './rate-limited-log.js';
 import { LiveRights } from './rights/live-rights.js';
 import { ServiceState } from './rights/service-state.js';
 import { routesOf, ServiceClient } from './service-client.js';
 import { OpenSessions } from './sessions/open-sessions.js';
 import { SessionReporter } from './sessions/session-reporter.js';
 import { SshServer } from './ssh/ssh-server.js';
-import { HeldAddresses } from './ssh/take-over.js';
+import { HeldAddresses } from './tunnels/held-addresses.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
 const OVERLAP =

@@ -1,13 +1,10 @@
 /** The door of the gateway: what code outside may use of it. Each name has its sentence where it is defined. */
 
-export { parseProxied } from './edges/edge-settings.js';
 export type { ServiceEvent } from './event-stream.js';
 export { Gateway } from './gateway.js';
-export { type GatewaySettings, parseListenAddress } from './gateway-settings.js';
-export { parseOwnedHosts } from './owned-hosts.js';
-export { parsePorts } from './port-ranges.js';
-export { parseBalancers } from './proxy-protocol/balancers.js';
+export type { GatewaySettings } from './gateway-settings.js';
 export { type Followed, Follower } from './rights/follower.js';
 export { type GatewayRoutes, type IdentifiedKey, type Rechecked, ServiceClient } from './service-client.js';
 export { type OpenSession, OpenSessions, type SessionTunnel, type Stop } from './sessions/open-sessions.js';
 export { SessionReporter } from './sessions/session-reporter.js';
+export { GATEWAY, type GatewayProcessSettings, OUTAGE_GRACE } from './settings-table.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { messageOf } from '../kernel/error-message.js';
 import { OperatorError } from '../kernel/operator-error.js';
-import type { GatewayContext } from './gateway-context.js';
+import type { GatewayContext } from './context/gateway-context.js';
 import type { GatewayPart } from './gateway-part.js';
 
 /** Serves `GET /metrics` and `GET /healthz` at an address of its own, if there is one. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { GATEWAY } from '../api/config/gateway-process.js';
 import { parsePorts } from './port-ranges.js';
 import { Ports } from './ports.js';
+import { GATEWAY } from './settings-table.js';
 
 const DEFAULTS = {
   bindPorts: GATEWAY.bindPorts.fallback,

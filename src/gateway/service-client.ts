@@ -74,8 +74,9 @@ const MAX_ANSWER_MS = 5_000;
 /** The longest silence of a stream, in which the service sends something every 5 s. */
 const MAX_SILENCE_MS = 15_000;
 const MAX_RECHECKED = 10_000;
-/** In the targets of one request, so that many aliases do not make it too large. */
+/** In the targets of one request: the service takes no more. */
 const MAX_NAMES = 1_000;
+const MAX_BYTES_OF_NAMES = 32 * 1024;
 
 /** Calls the service's routes for gateways. Every failure is an `Unavailable`, and its message is a sentence. */
 export class ServiceClient {
@@ -203,15 +204,15 @@ interface RecheckAnswer {
 /** The targets in their order, as many in one request as it may have. */
 function requestsOf(targets: readonly TargetBody[]): readonly (readonly TargetBody[])[] {
   const requests: TargetBody[][] = [];
-  let room = 0;
+  let [names, bytes] = [MAX_NAMES, 0];
   for (const target of targets) {
-    const names = 1 + ('address' in target ? (target.aliases?.length ?? 0) : 0);
-    if (room < names) {
-      requests.push([]);
-      room = MAX_NAMES;
-    }
+    const own = 1 + ('address' in target ? (target.aliases?.length ?? 0) : 0);
+    // These are more bytes than its names have.
+    const ownBytes = Buffer.byteLength(JSON.stringify(target));
+    const isFull = names + own > MAX_NAMES || bytes + ownBytes > MAX_BYTES_OF_NAMES;
+    if (isFull) requests.push([]);
     requests.at(-1)?.push(target);
-    room -= names;
+    [names, bytes] = isFull ? [own, ownBytes] : [names + own, bytes + ownBytes];
   }
   return requests;
 }

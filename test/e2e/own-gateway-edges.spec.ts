@@ -280,12 +280,12 @@ describe('an edge is not served, and the log says why,', () => {
   });
 });
 
-it('an edge with more rules than an answer holds is decided by the service', async () => {
+it('an edge with as many rules as it can have lets in whom they allow, and a change of one ends connections', async () => {
   const [policy, small] = [await create('/ip_policies', {}), await create('/ip_policies', {})];
   const { rows } = await trial.service.pool.query('select account_id from ip_policies where id = $1', [policy]);
   await trial.service.pool.query(
     `insert into ip_policy_rules select $1, 'ipr_many' || n, 1, now(), '', '', $2, '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow'
-       from generate_series(1, 20001) n`,
+       from generate_series(1, 4998) n`,
     [rows[0].account_id, policy],
   );
   const { port } = await edgeFor('many=1', { ip_restriction: { ip_policy_ids: [policy, small] } });

@@ -98,16 +98,17 @@ async function serverOf(serve: (socket: Socket) => void): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-async function visit(port: number): Promise<Socket> {
-  const socket = connect({ port, host: HOST, allowHalfOpen: true }).on('error', () => undefined);
+async function visit(port: number, localAddress?: string): Promise<Socket> {
+  const at = { port, host: HOST, allowHalfOpen: true, ...(localAddress !== undefined && { localAddress }) };
+  const socket = connect(at).on('error', () => undefined);
   stopAtEnd(async () => void socket.destroy());
   await once(socket, 'connect');
   return socket;
 }
 
 /** A visitor whose connection is carried. */
-async function stay(port: number): Promise<Socket> {
-  const socket = await visit(port);
+async function stay(port: number, localAddress?: string): Promise<Socket> {
+  const socket = await visit(port, localAddress);
   socket.write(HELLO);
   expect((await once(socket, 'data'))[0]).toEqual(complementOf(HELLO));
   return socket;
@@ -180,6 +181,18 @@ describe('one credential has a maximum of', () => {
     );
     visitor.destroy();
     await eventually(async () => expect(await exchange(HOST, port, HELLO)).toEqual(complementOf(HELLO)));
+  });
+
+  it('connections through its tunnels, of which each source of visitors gets as many as the one that had all', async () => {
+    const gateway = await gatewayWith({ maxChannels: 6 });
+    const client = await Client.enter(gateway, await gateway.newCredential());
+    const port = (await client.bind(0)) ?? 0;
+    const flood = await Promise.all(Array.from({ length: 6 }, () => stay(port)));
+    const left = () => flood.filter(({ destroyed }) => !destroyed).length;
+    for (let n = 0; n < 3; n += 1) await stay(port, '127.0.0.9');
+    await eventually(() => expect(left()).toBe(3));
+    expect(await visit(port, '127.0.0.9').then(allOf, () => '')).toBe('');
+    expect(left()).toBe(3);
   });
 
   it('bytes a second, both directions of all connections together', async () => {

@@ -66,7 +66,8 @@ describe('doctor beside a service that is in order', () => {
     const names = lines.map((line) => line.split(/ +/)[1]);
     expect(names).toEqual([
       ...['settings', 'database', 'version', 'migrations', 'rights', 'schema', 'history', 'checkpoints', 'alarms'],
-      ...['encryption', 'connections', 'plans', 'clock', 'disk', 'bootstrap', 'gateways', 'claims', 'issuer', 'port'],
+      ...['encryption', 'connections', 'plans', 'clock', 'disk', 'bootstrap', 'gateways', 'claims', 'maxima', 'issuer'],
+      'port',
     ]);
     const notOk = lines.filter((line) => !line.startsWith('ok '));
     expect(notOk).toEqual([expect.stringMatching(/^warning +history +only a trigger keeps the role postgres/)]);
@@ -87,6 +88,37 @@ describe('doctor beside a service that is in order', () => {
     });
     expect(existsSync(folder)).toBe(false);
   });
+});
+
+describe('maxima', () => {
+  const OF_EARLIER_VERSIONS = `
+    set tunnel_access.repair = 'on';
+    insert into ip_policies select 'ac_1', 'ipp_' || n, 1, now(), '', '' from generate_series(1, 2) n;
+    insert into ip_policy_rules select 'ac_1', 'ipr_' || p || '_' || n, 1, now(), '', '', 'ipp_' || p,
+      '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow' from generate_series(1, 2) p, generate_series(1, 5001 / p) n;
+    insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id,
+      key_type, key_bits, key_blob, fingerprint, exclusive)
+      select 'ac_1', 'sshcr_' || n, 1, now(), '', '', '', array_fill('bind:a.example'::text, array[1000]), 'usr_1', '', 0, '',
+        'SHA256:' || n / 3, false from generate_series(1, 5) n;
+    insert into tcp_edges (account_id, id, version, created_at, description, metadata, hostports, ip_restriction, traffic_policy)
+      select 'ac_1', 'edgtcp_' || n, 1, now(), '', '', '[]', json_build_object('enabled', true, 'ip_policy_ids', ids),
+        json_build_object('enabled', n = 4, 'value', repeat(' ', 16385))
+      from (values (1, '["ipp_2"]'::json), (2, '["ipp_1", "ipp_2"]'), (3, to_json(array_fill('ipp_x'::text, array[101]))), (4, '[]'))
+        as edges(n, ids)`;
+
+  it('that keys, IP policies and edges are beyond are named, and nothing else', () =>
+    onDatabase(OF_EARLIER_VERSIONS, async (url) => {
+      const { stdout } = await doctor({ DATABASE_URL: url });
+      expect(found(stdout, 'maxima')).toEqual([
+        'warning: the credentials of the key SHA256:1 have 3000 rules: only those of the oldest ones, up to 2000, count. Merge rules, or use several keys',
+        'warning: the IP policy ipp_1 has 5001 rules; the maximum is 5000. Merge networks',
+        'warning: the edge edgtcp_2 lets nobody in: the IP policies of the edge have more than 5000 rules in all.',
+        'warning: the edge edgtcp_3 lets nobody in: the IP restriction names more than 100 IP policies.',
+        expect.stringMatching(
+          /^warning: the edge edgtcp_4 lets nobody in: its traffic policy cannot be read: the policy is 16385 bytes long/,
+        ),
+      ]);
+    }));
 });
 
 describe('the checkpoints', () => {

@@ -7,7 +7,7 @@ import { Authenticator } from '../http/authenticator.js';
 import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
-import { callerOf, signalOf } from '../http/request-context.js';
+import { callerOf, connectionOf, signalOf } from '../http/request-context.js';
 import { refuseUnlessReadsEverything } from '../resources/access-rules.js';
 import { CloudEvents } from './cloud-events.js';
 import { EventFeed } from './event-feed.js';
@@ -92,14 +92,6 @@ export class EventsController {
     const stream = await this.live.follow(selection, stillAuthorized, connectionOf(reply));
     void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
   }
-}
-
-/** Aborts when the connection closes, or if it is closed already. */
-function connectionOf({ raw }: FastifyReply): AbortSignal {
-  if (raw.destroyed) return AbortSignal.abort();
-  const connection = new AbortController();
-  raw.once('close', () => connection.abort());
-  return connection.signal;
 }
 
 const readerOf = (request: FastifyRequest): Reader => ({

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { Injectable, Optional } from '@nestjs/common';
 import { type Reader, refuseLater } from '../../database/index.js';
 import { KeyedQueue } from '../../kernel/keyed-queue.js';
+import { Places } from '../../kernel/places.js';
 import { EventFeed, type FeedPage, type FeedSelection } from './event-feed.js';
-import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
 
 /** Small, since a reader that stalls holds up to three of them. */
@@ -11,24 +11,23 @@ const CHUNK = { events: 500, characters: 256 * 1024 };
 /** A reader that takes no chunk for longer is cut off: it may be away, and it would delay the stop of the service. */
 const MAX_STALL_MS = 60_000;
 const MAX_READERS_PER_ACCOUNT = 20;
+const TOO_MANY = `The account already has ${MAX_READERS_PER_ACCOUNT} readers of lines on this instance; close one.`;
 
 /** The log as lines: every event that a request selects, oldest first. A reader holds no connection while it stalls. */
 @Injectable()
 export class LineFeed {
-  private readonly readers;
+  private readonly readers = new Places([Number.POSITIVE_INFINITY, MAX_READERS_PER_ACCOUNT]);
   /** An account makes one chunk at a time: making lines keeps the event loop busy, and neighbours wait for it. */
   private readonly chunks = new KeyedQueue();
 
   constructor(
     private readonly feed: EventFeed,
     @Optional() private readonly maxStallMs = MAX_STALL_MS,
-  ) {
-    this.readers = new StreamLimit('readers of lines', MAX_READERS_PER_ACCOUNT);
-  }
+  ) {}
 
   /** Readers of lines in this process. */
   get openReaders(): number {
-    return this.readers.size;
+    return this.readers.held();
   }
 
   /** Runs `select` as a reader of its account. Throws Problem 429 if the account has too many readers. */
@@ -54,7 +53,7 @@ export class LineFeed {
 
   private async enter({ accountId, signal }: Reader): Promise<() => void> {
     try {
-      return this.readers.enter(accountId);
+      return this.readers.enter([accountId], TOO_MANY);
     } catch (refusal) {
       return refuseLater(refusal, signal);
     }

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, type OnModuleDestroy, Optional } from '@nestjs/common';
 import { LogHeads } from '../../event-log/index.js';
+import { Places } from '../../kernel/places.js';
 import { endWhenUnauthorized, type StillAuthorized } from '../http/still-authorized.js';
 import { EventFeed, type FeedSelection } from './event-feed.js';
 import { lastMessageOf, lostTail } from './lost-tail.js';
-import { StreamLimit } from './stream-limit.js';
 import { textOfUnreadable } from './unreadable-event.js';
 
 interface FeedTimings {
@@ -23,6 +23,7 @@ const RETRY_MS = 1_000;
 const MAX_ENDING_MS = 1_000;
 /** Each follower checks its authorization in the database once a second, so an account may have only some of them. */
 const MAX_FOLLOWERS_PER_ACCOUNT = 100;
+const TOO_MANY = `The account already has ${MAX_FOLLOWERS_PER_ACCOUNT} live feeds on this instance; close one.`;
 
 /** A page of the feed as Server-Sent Events. */
 interface Messages {
@@ -37,20 +38,18 @@ interface Messages {
 @Injectable()
 export class LiveFeed implements OnModuleDestroy {
   private readonly stopping = new AbortController();
-  private readonly followers;
+  private readonly followers = new Places([Number.POSITIVE_INFINITY, MAX_FOLLOWERS_PER_ACCOUNT]);
   private readonly reading = new Map<string, Promise<Messages>>();
 
   constructor(
     private readonly feed: EventFeed,
     private readonly heads: LogHeads,
     @Optional() private readonly timings: FeedTimings = FEED_TIMINGS,
-  ) {
-    this.followers = new StreamLimit('live feeds', MAX_FOLLOWERS_PER_ACCOUNT);
-  }
+  ) {}
 
   /** Live feeds that are open in this process. */
   get openFeeds(): number {
-    return this.followers.size;
+    return this.followers.held();
   }
 
   /** Ends every stream, since an open connection would delay the shutdown. */
@@ -69,7 +68,7 @@ export class LiveFeed implements OnModuleDestroy {
     disconnected: AbortSignal,
   ): Promise<Readable> {
     if (disconnected.aborted) return Readable.from([]);
-    const removeFollower = this.followers.enter(selection.accountId);
+    const removeFollower = this.followers.enter([selection.accountId], TOO_MANY);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal, disconnected]);
     const stream = Readable.from(this.messages(selection, signal), { objectMode: false });

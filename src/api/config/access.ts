@@ -1,11 +1,12 @@
+import { flag, integer, text } from '../../kernel/settings/parsers.js';
+import type { SettingsOf } from '../../kernel/settings/setting.js';
 import { parseIssuer } from '../access/authentication/issuer-url.js';
 import type { OidcSettings } from '../access/authentication/oidc.js';
 import type { RequestLimitSettings } from '../access/authentication/request-limits.js';
 import { parseOrigins } from '../http/cors.js';
 import type { HttpOptions } from '../http/http-options.js';
 import { parseTrustedProxies } from '../http/trusted-proxies.js';
-import { accountId, bootstrapKey, bootstrapKeyFile, flag, integer, text } from './parsers.js';
-import type { SettingsOf } from './setting.js';
+import { accountId, bootstrapKey, bootstrapKeyFile } from './parsers.js';
 
 /** Who may call, from where, and how often. */
 export interface AccessSettings

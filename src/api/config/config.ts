@@ -1,16 +1,16 @@
+import { GATEWAY, type GatewayProcessSettings } from '../../gateway/index.js';
 import { editDistance } from '../../kernel/edit-distance.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
+import type { Setting, SettingsOf } from '../../kernel/settings/setting.js';
 import type { ReservationPolicy } from '../reservations/address-pools.js';
 import { redacted } from '../service-log/redaction.js';
 import { ACCESS, type AccessSettings } from './access.js';
 import { DATABASE, type DatabaseSettings } from './database.js';
-import { GATEWAY, type GatewayProcessSettings } from './gateway-process.js';
 import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './keys-and-gateways.js';
 import { LISTENING, type ListeningSettings } from './listening.js';
 import { OPERATION, type OperationSettings } from './operation.js';
 import { RESERVATIONS } from './reservations.js';
-import type { Setting, SettingsOf } from './setting.js';
 
 /**
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room

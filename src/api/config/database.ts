@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import type { DatabaseOptions } from '../../database/index.js';
+import { flag, integer } from '../../kernel/settings/parsers.js';
+import type { SettingsOf } from '../../kernel/settings/setting.js';
 import type { HttpOptions } from '../http/http-options.js';
-import { databaseUrl, flag, integer } from './parsers.js';
-import type { SettingsOf } from './setting.js';
+import { databaseUrl } from './parsers.js';
 
 /** The database, and how long and how many requests wait for it. */
 export interface DatabaseSettings extends DatabaseOptions, Pick<HttpOptions, 'writeDeadlineMs'> {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { OUTAGE_GRACE } from '../../gateway/index.js';
+import { flag, integer } from '../../kernel/settings/parsers.js';
+import type { SettingsOf } from '../../kernel/settings/setting.js';
 import { type KeyPolicy, parseDeniedFingerprints } from '../../rules/index.js';
 import { type GatewayToken, parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
 import type { GatewayPolicy } from '../gateway-api/decisions/gateway-policy.js';
-import { OUTAGE_GRACE } from './outage-grace.js';
-import { flag, integer } from './parsers.js';
-import type { SettingsOf } from './setting.js';
 
 /** The public keys that are accepted, and the gateways that ask about them. */
 export interface KeyAndGatewaySettings extends KeyPolicy, GatewayPolicy {

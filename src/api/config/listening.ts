@@ -1,6 +1,6 @@
+import { baseUrl, integer, text } from '../../kernel/settings/parsers.js';
+import type { SettingsOf } from '../../kernel/settings/setting.js';
 import type { HttpOptions } from '../http/http-options.js';
-import { baseUrl, integer, text } from './parsers.js';
-import type { SettingsOf } from './setting.js';
 
 /** Where the service listens, and what clients call it. */
 export interface ListeningSettings extends Pick<HttpOptions, 'publicUrl'> {

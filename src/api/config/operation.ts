@@ -1,10 +1,10 @@
 import { type KeyHistory, parseCheckpointKeys } from '../../event-log/index.js';
-import { parseToken } from '../access/authentication/deployment-tokens.js';
+import { LOG_LEVELS, type LogLevel } from '../../kernel/settings/log-levels.js';
+import { integer, oneOf } from '../../kernel/settings/parsers.js';
+import type { SettingsOf } from '../../kernel/settings/setting.js';
+import { parseToken } from '../../kernel/settings/token.js';
 import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/logged-requests.js';
 import { type MetricsSettings, parseMetricsAddress } from '../metrics/metrics-settings.js';
-import { LOG_LEVELS, type LogLevel } from '../service-log/log-levels.js';
-import { integer, oneOf } from './parsers.js';
-import type { SettingsOf } from './setting.js';
 
 /** What the operator sees of the service, and how it stops. */
 export interface OperationSettings extends MetricsSettings {

@@ -1,7 +1,7 @@
+import { integer } from '../../kernel/settings/parsers.js';
+import type { SettingsOf } from '../../kernel/settings/setting.js';
 import { canonicalHost, ParseError } from '../../rules/index.js';
 import { parsePools, type ReservationPolicy } from '../reservations/address-pools.js';
-import { integer } from './parsers.js';
-import type { SettingsOf } from './setting.js';
 
 const WEEK_MS = 604_800_000;
 

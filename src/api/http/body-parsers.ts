@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { nextTurn } from '../../kernel/in-turns.js';
+import { eventLoop } from '../../kernel/event-loop.js';
 import { Problem } from '../../kernel/problem.js';
 import { parseJsonBody } from './json-body.js';
 
 /** JSON escapes can make a traffic policy of 256 KiB six times as long. */
 export const BODY_LIMIT_BYTES = 2 * 1024 * 1024;
 
-/** A larger body keeps the event loop busy for a millisecond or more, so it gets a turn of its own. */
+/** A larger body keeps the event loop busy for a millisecond or more, so it waits for those of others. */
 const MAX_BYTES_AT_ONCE = 16 * 1024;
 
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
@@ -35,6 +35,6 @@ async function parseUntyped(request: FastifyRequest, body: Buffer): Promise<unkn
 /** An empty body is not an error here: clients send a JSON content type on GET and DELETE as well. */
 async function parse({ caller }: FastifyRequest, body: Buffer): Promise<unknown> {
   if (body.length === 0) return undefined;
-  if (body.length > MAX_BYTES_AT_ONCE) await nextTurn(caller?.accountId);
-  return parseJsonBody(body);
+  if (body.length <= MAX_BYTES_AT_ONCE) return parseJsonBody(body);
+  return eventLoop.run([caller?.accountId ?? 'gateways'], () => parseJsonBody(body));
 }

@@ -61,12 +61,21 @@ export function pageOf<Entity extends { readonly id: string }, Item>(
   toItem: (entity: Entity) => Item,
   /** Further query parameters of the next page's URI. */
   further: Readonly<Record<string, string | number | undefined>> = {},
+  /** The page ends before the item with which it has more bytes, but not before the first one. */
+  maxBytes?: number,
 ): Record<string, Item[] | string | null> {
-  const entities = found.slice(0, limit);
-  const last = entities.at(-1);
-  const hasMore = found.length > limit && last !== undefined;
+  const items: Item[] = [];
+  let bytes = 0;
+  for (const entity of found.slice(0, limit)) {
+    const item = toItem(entity);
+    if (maxBytes !== undefined) bytes += Buffer.byteLength(JSON.stringify(item));
+    if (items.length > 0 && bytes > (maxBytes ?? bytes)) break;
+    items.push(item);
+  }
+  const last = found[items.length - 1];
+  const hasMore = found.length > items.length && last !== undefined;
   return {
-    [listKey]: entities.map(toItem),
+    [listKey]: items,
     uri,
     next_page_uri: hasMore ? uriWith(uri, { before_id: last.id, limit, ...further }) : null,
   };

@@ -1,8 +1,9 @@
 import { isIP } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EventMetadata } from '../../event-log/index.js';
 import type { Caller, Gateway } from '../../kernel/caller.js';
+import { Problem } from '../../kernel/problem.js';
 import { readIdempotencyKey, readIfMatch, readTraceId } from './preconditions.js';
 
 /** On whose behalf a change is made. */
@@ -101,16 +102,27 @@ export const signalOf = (request: FastifyRequest): AbortSignal =>
   request.raw.destroyed ? AbortSignal.abort() : request.signal;
 
 /** Parameter decorator: the ReadRequest of the current request. */
-export const Read = createParamDecorator(
-  (_: unknown, context: ExecutionContext): ReadRequest =>
-    new HttpRead(context.switchToHttp().getRequest<FastifyRequest>()),
-);
+export const Read = createParamDecorator((_: unknown, context: ExecutionContext): ReadRequest => {
+  const http = context.switchToHttp();
+  return new HttpRead(http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+});
+
+/** Aborts when the connection closes, or if it is closed already. The signal of a request aborts after its body too. */
+export function connectionOf({ raw }: FastifyReply): AbortSignal {
+  if (raw.destroyed) return AbortSignal.abort();
+  const connection = new AbortController();
+  raw.once('close', () => connection.abort(new Problem('overloaded', 'The client closed the connection.')));
+  return connection.signal;
+}
 
 /** Reads each part of the request when a route asks for it. */
 class HttpRead implements ReadRequest {
   readonly caller: Caller;
 
-  constructor(private readonly request: FastifyRequest) {
+  constructor(
+    private readonly request: FastifyRequest,
+    private readonly reply: FastifyReply,
+  ) {
     this.caller = callerOf(request);
   }
 
@@ -123,6 +135,6 @@ class HttpRead implements ReadRequest {
   }
 
   get signal() {
-    return signalOf(this.request);
+    return connectionOf(this.reply);
   }
 }

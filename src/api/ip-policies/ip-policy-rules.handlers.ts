@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ConstraintViolated } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
-import { parseCidr } from '../../rules/index.js';
+import { MAX_IP_RULES, parseCidr } from '../../rules/index.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { EntityQueries } from '../resources/entity-queries.js';
@@ -19,9 +19,6 @@ import {
   IP_POLICY_RULES,
   type UpdateIpPolicyRuleBody,
 } from './ip-policy-rules.resource.js';
-
-/** Bounds the append that deletes a policy. */
-export const MAX_RULES_OF_POLICY = 10_000;
 
 export class CreateIpPolicyRule extends CreateCommand<CreateIpPolicyRuleBody> {}
 export class UpdateIpPolicyRule extends UpdateCommand<UpdateIpPolicyRuleBody> {}
@@ -42,7 +39,7 @@ class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
       return ipPolicyRule.create(rule);
     };
     return this.changes
-      .create(IP_POLICY_RULES, context, decide, { maximum: MAX_RULES_OF_POLICY })
+      .create(IP_POLICY_RULES, context, decide, { maximum: MAX_IP_RULES })
       .catch((error) => explain(error, rule.cidr, rule.ip_policy_id));
   }
 
@@ -50,7 +47,7 @@ class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
   private async requireRoom(accountId: string, id: string): Promise<void> {
     const policy = { accountId, id };
     if ((await this.entities.find(IP_POLICIES, policy)) === undefined) throw unknownPolicy(id);
-    if ((await this.rules.count(policy, MAX_RULES_OF_POLICY)) < MAX_RULES_OF_POLICY) return;
+    if ((await this.rules.count(policy, MAX_IP_RULES)) < MAX_IP_RULES) return;
     throw tooManyRules();
   }
 }
@@ -113,7 +110,7 @@ const unknownPolicy = (id: string): Problem =>
   new Problem('ip_policy_unknown', `ip_policy_id ${quoted(id)} is not the id of an IP policy.`);
 
 const tooManyRules = (): Problem =>
-  new Problem('conflict', `The IP policy has at least ${MAX_RULES_OF_POLICY} rules, and takes no more.`);
+  new Problem('conflict', `The IP policy has at least ${MAX_IP_RULES} rules, and takes no more.`);
 
 /** Turns violations of constraints into Problems; rethrows any other error. */
 function explain(error: unknown, cidr = '', policyId = ''): never {

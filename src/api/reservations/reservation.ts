@@ -5,7 +5,7 @@ export const RESERVATION_REASONS = ['reserved_elsewhere', 'not_reserved'] as con
 export type ReservationReason = (typeof RESERVATION_REASONS)[number];
 
 /** Whether an account may have a target, as far as reservations go: undefined if it may. */
-export type Judge = (accountId: string, target: BindTarget) => ReservationReason | undefined;
+export type RefusalOf = (accountId: string, target: BindTarget) => ReservationReason | undefined;
 
 /** A host or `*.suffix`, at one port or at any. */
 export interface ListenPattern {

@@ -3,13 +3,11 @@ import type { Pool } from 'pg';
 import { coalesced, onPrimary, POOL, queryNamed } from '../../database/index.js';
 import { type BindTarget, splitPort } from '../../rules/index.js';
 import { poolOf, ReservationPolicy } from './address-pools.js';
-import { covers, type Judge, type ReservationReason } from './reservation.js';
+import { covers, type RefusalOf, type ReservationReason } from './reservation.js';
 
 /** What is reserved of some targets, as the database said. */
-export interface Reservations {
-  /** By name: equal JSON means equal judgements. */
-  readonly found: readonly Found[];
-  readonly judge: Judge;
+interface Reservations {
+  readonly refusalOf: RefusalOf;
 }
 
 interface Found {
@@ -94,7 +92,7 @@ export class ReservedNames {
     const find = (name: string) => (name.startsWith('*.') ? this.findWildcard(name) : this.find(name));
     const found = (await Promise.all(names.map(find))).flatMap((one) => one ?? []);
     const byName = new Map(found.map((one) => [one.name, one]));
-    return { found, judge: (accountId, target) => this.judge(accountId, target, byName) };
+    return { refusalOf: (accountId, target) => this.refusalOf(accountId, target, byName) };
   }
 
   /** For each of these canonical hostports: the account that alone may serve it, null if none may, undefined if any may. */
@@ -108,11 +106,11 @@ export class ReservedNames {
    */
   async refusedAlias(accountId: string, addr: string, aliases: readonly string[]): Promise<string | undefined> {
     const others = this.deciding([addr, ...aliases].map(addressOf)).map(nameOf);
-    const { judge } = await this.read(others.map(addressTarget));
-    return others.find((name) => name !== addr && judge(accountId, addressTarget(name)) !== undefined);
+    const { refusalOf } = await this.read(others.map(addressTarget));
+    return others.find((name) => name !== addr && refusalOf(accountId, addressTarget(name)) !== undefined);
   }
 
-  private judge(
+  private refusalOf(
     accountId: string,
     target: BindTarget,
     found: ReadonlyMap<string, Found>,

@@ -11,6 +11,7 @@ export interface Queried<State> {
   readonly model: Pick<ReadModel<State, never>, 'tables'>;
   readonly idPrefix: IdPrefix;
   readonly condition?: string;
+  readonly largePages?: { readonly maxBytes: number; readonly bytesOfRow: string };
   isLive?(state: State): boolean;
 }
 
@@ -46,7 +47,7 @@ export class EntityQueries {
     return isId(ref.id, resource.idPrefix) ? this.of(resource).find(ref) : Promise.resolve(undefined);
   }
 
-  /** Newest first, and one entity beyond the page if there are more. */
+  /** Newest first, and one entity beyond the page if there are more: see `bounded`. */
   async list<State extends object>(
     resource: Queried<State>,
     { accountId, page: { beforeId, limit }, ...narrowing }: WantedPage<State>,
@@ -109,6 +110,16 @@ function selectionStatement<State>(resource: Queried<State>, [first, ...others]:
   return { name: `${resource.idPrefix}_page_by_${names}`, text };
 }
 
+/** The rows of a page. Of large ones, those that can be in it, and one more: the caller counts the bytes of the page. */
+function bounded<State>(resource: Queried<State>, where: string): string {
+  if (resource.largePages === undefined) return `${selectOf(resource)} ${where}`;
+  const { maxBytes, bytesOfRow } = resource.largePages;
+  const rows = `select t.* from ${tableOf(resource).name} t ${where}`;
+  const before = `sum(${bytesOfRow}) over (order by t.id desc rows between unbounded preceding and 2 preceding)`;
+  const counted = `(select t.*, ${before} as bytes_before from (${rows}) t)`;
+  return `${selectOf(resource, counted)} where coalesce(t.bytes_before, 0) <= ${maxBytes} order by t.id desc`;
+}
+
 const liveOrNone = <State>({ isLive }: Queried<State>, entity: Entity<State>): Entity<State> | undefined =>
   isLive?.(entity) === false ? undefined : entity;
 
@@ -122,8 +133,10 @@ function prepare<State extends object>(pool: Pool, resource: Queried<State>) {
     // The lower bound keeps the query from scanning entities of another resource in the same table.
     pageStatement: {
       name: `${idPrefix}_page`,
-      text: `${select} where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition}
-        order by t.id desc limit $3`,
+      text: bounded(
+        resource,
+        `where t.account_id = $1 and t.id < $2 and t.id > '${idPrefix}_' and ${condition} order by t.id desc limit $3`,
+      ),
     },
     // The row comparisons and the order match the index of owners, so that PostgreSQL takes no other. A tilde sorts
     // after all ids.

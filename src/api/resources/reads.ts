@@ -7,11 +7,12 @@ import { malformed } from '../../kernel/problem.js';
 import { Answer } from '../http/answer.js';
 import { lastOf, pageOf, readPageRequest } from '../http/pages.js';
 import { etagOf } from '../http/preconditions.js';
-import { type ReadRequest } from '../http/request-context.js';
+import type { ReadRequest } from '../http/request-context.js';
 import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
 import { EntityQueries, type Selection, tableOf, type WantedPage } from './entity-queries.js';
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
+import { Lists } from './lists.js';
 import { OF_OWNER, type ResourceDescriptor } from './resource-descriptor.js';
 
 /** The answer to a GET of one entity. */
@@ -45,6 +46,7 @@ export class Reads {
     private readonly entities: EntityQueries,
     private readonly positions: LogPositions,
     private readonly auditReads: AuditReads,
+    private readonly lists: Lists,
   ) {}
 
   /** Throws the resource's notFound if the entity does not exist or is not visible to the caller. */
@@ -70,19 +72,16 @@ export class Reads {
     const page = readPageRequest(query, resource.idPrefix);
     const selections = narrowed(resource, request, readSelections(resource, query));
     const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
-    const { found, asOf } = isAsOf(request)
-      ? await this.fromLog(request, async (connections, position) => ({
-          found: await listAt(connections, resource, caller, wanted, position),
-          // All pages show the same position, even if `as_of` is a time.
-          asOf: { as_of: position },
-        }))
-      : { found: await this.entities.list(resource, wanted), asOf: {} };
-    const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
-    return pageOf(resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`, page, found, toItem, {
-      ...selected,
-      ...asOf,
-    });
+    const [listKey, uri] = [resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`];
+    const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
+    const answer = (found: readonly Entity<State>[], asOf: { readonly as_of?: number } = {}) =>
+      pageOf(listKey, uri, page, found, toItem, { ...selected, ...asOf }, resource.largePages?.maxBytes);
+    if (!isAsOf(request)) return this.lists.page(request, () => this.entities.list(resource, wanted), answer);
+    return this.fromLog(request, async (connections, position) =>
+      // All pages show the same position, even if `as_of` is a time.
+      answer(await listAt(connections, resource, caller, wanted, position), { as_of: position }),
+    );
   }
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */

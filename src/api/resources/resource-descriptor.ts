@@ -21,6 +21,8 @@ export interface ResourceDescriptor<State, Event extends DomainEvent = DomainEve
   readonly condition?: string;
   /** The same condition for an entity that was read from the log. Absent: callers see every entity. */
   isLive?(state: State): boolean;
+  /** If an entity can be large: the most bytes of a page, and SQL for those of a row `t`, which are no more than in the page. */
+  readonly largePages?: { readonly maxBytes: number; readonly bytesOfRow: string };
   /** Query parameters of the list, the one whose index finds the fewest rows first. Only without `isPrivate`. */
   readonly filters?: readonly ListFilter<State>[];
   notFound(): Problem;

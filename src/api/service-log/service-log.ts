@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { LoggerService } from '@nestjs/common';
 import { type Logger, pino } from 'pino';
 import { messageOf } from '../../kernel/error-message.js';
-import type { LogLevel } from './log-levels.js';
+import type { LogLevel } from '../../kernel/settings/log-levels.js';
 import { redacted } from './redaction.js';
 import { toTerminalLine } from './terminal-line.js';
 

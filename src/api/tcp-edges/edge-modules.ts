@@ -1,6 +1,5 @@
 import { isJsonObject } from '../../kernel/json-object.js';
 import { malformed, Problem, type ProblemName, quoted } from '../../kernel/problem.js';
-import { MAX_TRAFFIC_POLICY_BYTES } from '../../rules/index.js';
 
 /** The modules of an edge, in the form of events, rows and decisions. */
 export interface Backend {
@@ -21,8 +20,8 @@ export interface TrafficPolicy {
 
 export type ModuleName = 'backend' | 'ip_restriction' | 'traffic_policy';
 
-/** Far above any real edge. It bounds the cost of rendering one edge. */
-export const MAX_IP_POLICIES = 1000;
+/** The most bytes of the text of a traffic policy, as in the public API. A longer one than MAX_READ_POLICY_BYTES lets nobody in. */
+export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
 /**
  * The service accepts any id that needs no escaping in a path, since it may never have been told of what the id names.
  */
@@ -85,12 +84,8 @@ export function parseIpRestriction(given: SentIpRestriction, path: string): IpRe
   return { enabled, ip_policy_ids: agreed(bare, shown, `${ids} and ${policies}`) ?? [] };
 }
 
-function parseEach(items: readonly unknown[], field: string, parse: typeof parseId): string[] {
-  if (items.length > MAX_IP_POLICIES) {
-    throw new Problem('ip_policy_id_invalid', `${field} has ${items.length} items; the maximum is ${MAX_IP_POLICIES}.`);
-  }
-  return items.map((item, i) => parse(item, `${field}[${i}]`, IP_POLICY));
-}
+const parseEach = (items: readonly unknown[], field: string, parse: typeof parseId): string[] =>
+  items.map((item, i) => parse(item, `${field}[${i}]`, IP_POLICY));
 
 function agreed<Ids extends string | readonly string[]>(
   bare: Ids | undefined,

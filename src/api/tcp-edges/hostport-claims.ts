@@ -52,10 +52,8 @@ export class HostportClaims {
     if (!this.policy.strict || hostports.length === 0) return new Set();
     const values = hostports.map(({ canonical }) => canonical);
     const { reserved } = await this.edges.ofOtherAccounts(accountId, values);
-    const edges = await Promise.all(values.map((one) => this.edges.list(one, reserved.has(one) ? accountId : '')));
-    const taken = edges.findIndex((ofHostport) => {
-      return ofHostport.length > 0 && !ofHostport.some(({ id }) => id === edgeId);
-    });
+    const edges = await Promise.all(values.map((one) => this.edges.at(one, reserved.has(one) ? accountId : '')));
+    const taken = edges.findIndex(({ ids }) => ids.length > 0 && !ids.includes(edgeId));
     if (taken >= 0) throw alreadyUsed(hostports, taken, 'another edge');
     return reserved;
   }

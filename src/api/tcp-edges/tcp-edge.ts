@@ -1,4 +1,5 @@
 import { Problem } from '../../kernel/problem.js';
+import { MAX_IP_POLICIES } from '../../rules/index.js';
 import { updatedEvents } from '../resources/changed-fields.js';
 import type { Backend, IpRestriction, TrafficPolicy } from './edge-modules.js';
 import type { Hostport } from './hostport.js';
@@ -52,12 +53,13 @@ export function evolve(state: TcpEdge | undefined, event: TcpEdgeEvent): TcpEdge
 }
 
 /**
- * An absent field becomes empty; an absent module becomes null. No decision of an edge checks its caller: an edge has no
+ * An absent field becomes empty; an absent module becomes null. Throws Problem. No decision of an edge checks its caller: an edge has no
  * owner and the API requires no role, so every principal of the account may create, change and delete edges.
  */
-export const create = (fields: Partial<TcpEdge>): readonly TcpEdgeEvent[] => [
-  { type: 'tcp_edge_created.v1', data: { ...EMPTY, ...fields } },
-];
+export function create(fields: Partial<TcpEdge>): readonly TcpEdgeEvent[] {
+  refuseTooManyPolicies(fields, EMPTY);
+  return [{ type: 'tcp_edge_created.v1', data: { ...EMPTY, ...fields } }];
+}
 
 const EMPTY: TcpEdge = {
   description: '',
@@ -71,9 +73,19 @@ const EMPTY: TcpEdge = {
 /** An absent field stays as it is. A module replaces the old module as a whole; null removes it. Throws Problem. */
 export function update(edge: TcpEdge | undefined, changes: Partial<TcpEdge>): readonly TcpEdgeEvent[] {
   if (edge === undefined) throw tcpEdgeNotFound();
+  refuseTooManyPolicies(changes, edge);
   const { hostports } = changes;
   const wanted = hostports === undefined ? changes : { ...changes, hostports: keepListed(hostports, edge.hostports) };
   return updatedEvents('tcp_edge_updated.v1', wanted, edge);
+}
+
+/** What is stored may be repeated: earlier versions had another maximum. */
+function refuseTooManyPolicies({ ip_restriction }: Partial<TcpEdge>, before: TcpEdge): void {
+  const ids = ip_restriction?.ip_policy_ids ?? [];
+  const isRepeated = JSON.stringify(ids) === JSON.stringify(before.ip_restriction?.ip_policy_ids);
+  if (ids.length <= MAX_IP_POLICIES || isRepeated) return;
+  const sentence = `The IP restriction names ${ids.length} IP policies; the maximum is ${MAX_IP_POLICIES}.`;
+  throw new Problem('ip_policy_id_invalid', sentence);
 }
 
 /** Throws Problem. */

@@ -1,10 +1,10 @@
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem } from '../../kernel/problem.js';
-import { MAX_TRAFFIC_POLICY_BYTES } from '../../rules/index.js';
+import { MAX_IP_POLICIES } from '../../rules/index.js';
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
 import { Description, Envelope, Metadata, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
-import { MAX_IP_POLICIES, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
+import { MAX_TRAFFIC_POLICY_BYTES, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
 import { type Hostport, MAX_HOSTPORT_BYTES, parseHostport } from './hostport.js';
 import type { TcpEdge } from './tcp-edge.js';
 
@@ -54,15 +54,13 @@ export class BackendBody {
 export class IpRestrictionBody {
   @Flag(ENABLED) enabled?: boolean;
   @List({
-    description: `Ids of IP policies, each ${ID} At most ${MAX_IP_POLICIES} ids. Absent: an empty list.`,
-    maxItems: MAX_IP_POLICIES,
+    description: `Ids of IP policies, each ${ID} At most ${MAX_IP_POLICIES} ids, or those that are stored. Absent: an empty list.`,
     items: { type: 'string', ...ID_PATTERN },
     example: ['ipp_3MSH1YH1pfqRL0tXy3dC8OFwmhq'],
   })
   ip_policy_ids?: unknown[];
   @List({
     description: `In place of \`ip_policy_ids\`: the IP policies ${AS_SHOWN.replace('it.', 'them.')}`,
-    maxItems: MAX_IP_POLICIES,
     listOf: ReferenceBody,
     example: null,
   })

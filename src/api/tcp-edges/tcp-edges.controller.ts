@@ -37,6 +37,7 @@ export class TcpEdgesController {
   @ApiList(TcpEdgeResource, TCP_EDGES.path, {
     id: 'listTcpEdges',
     summary: 'List TCP edges',
+    description: 'A page ends before the edge with which it has more than 1 MiB.',
     listKey: 'tcp_edges',
     creation: [CreateTcpEdgeBody],
   })

@@ -43,35 +43,32 @@ export const tcpEdgesReadModel: ReadModel<TcpEdge, TcpEdgeEvent> = {
 /** The unique index over exclusive hostports; violated if two edges race for one hostport. */
 export const EXCLUSIVE_HOSTPORT_CONSTRAINT = 'tcp_edge_hostports_exclusive';
 
-/**
- * Any number of edges of an account may list one hostport outside strict mode. An answer holds the edges that listed it
- * first.
- */
+/** Any number of edges of an account may list one hostport outside strict mode. Only the first ones are looked at. */
 export const MAX_EDGES_OF_A_HOSTPORT = 100;
 
-/** How many bytes of a traffic policy take as much of an answer as the name of an IP policy. */
-export const POLICY_BYTES_OF_A_NAME = 256;
-
 /** `$1`: the account whose edges are wanted, or '' for the edges of all accounts. */
+const LISTING = `select t.account_id, t.edge_id, t.listed_at from tcp_edge_hostports t
+      where t.hostport = wanted.hostport and t.account_id = coalesce(nullif($1, ''), t.account_id)
+      order by t.listed_at, t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}`;
 const BY_HOSTPORTS = onPrimary({
   name: 'tcp_edges_by_hostports',
-  text: `select l.hostport, l.account_id as "accountId", l.edge_id as id,
-      coalesce(jsonb_array_length(e.ip_restriction -> 'ip_policy_ids'), 0)
-        + ceil(coalesce(octet_length(e.traffic_policy ->> 'value'), 0) / ${POLICY_BYTES_OF_A_NAME}.0)::int as size
+  text: `select wanted.hostport, served.account_id as "accountId", served.edge_id as id, listing.ids
     from unnest($2::text[]) as wanted(hostport)
-    cross join lateral (
-      select t.hostport, t.account_id, t.edge_id, t.listed_at from tcp_edge_hostports t
-      where t.hostport = wanted.hostport and t.account_id = coalesce(nullif($1, ''), t.account_id)
-      order by t.listed_at, t.edge_id limit ${MAX_EDGES_OF_A_HOSTPORT}
-    ) l
-    cross join lateral (select * from tcp_edges e where e.account_id = l.account_id and e.id = l.edge_id limit 1) e
-    order by l.listed_at, l.edge_id`,
+    cross join lateral (select coalesce(array_agg(l.edge_id), '{}') as ids from (${LISTING}) l) listing
+    left join lateral (
+      select l.account_id, l.edge_id from (${LISTING}) l
+      cross join lateral (select e.backend from tcp_edges e where e.account_id = l.account_id and e.id = l.edge_id limit 1) e
+      where (e.backend ->> 'enabled')::boolean order by l.listed_at, l.edge_id limit 1
+    ) served on true`,
 });
 
-/** An edge, and what it takes of an answer: see POLICY_BYTES_OF_A_NAME. */
-export interface EdgeOfHostport extends Ref {
-  /** Without the IP policies that its traffic policy names: only who reads the text knows these. */
-  readonly size: number;
+/** The edges that list a hostport. */
+export interface EdgesAt {
+  readonly hostport: string;
+  /** At most MAX_EDGES_OF_A_HOSTPORT. */
+  readonly ids: readonly string[];
+  /** The first one whose backend is enabled. */
+  readonly served?: Ref;
 }
 
 /** `$1`: an account. Its own claims are not wanted. */
@@ -94,9 +91,9 @@ export interface HostportsOfOthers {
 export class EdgesByHostport {
   constructor(private readonly pool: Pool) {}
 
-  /** The edges that list this canonical hostport, at most MAX_EDGES_OF_A_HOSTPORT, from the one that listed it first on. */
-  async list(hostport: string, accountId = ''): Promise<readonly EdgeOfHostport[]> {
-    return (await this.find({ accountId, id: hostport })) ?? [];
+  /** The edges of the account, or of all accounts, that list this canonical hostport. */
+  async at(hostport: string, accountId = ''): Promise<EdgesAt> {
+    return (await this.find({ accountId, id: hostport })) ?? { hostport, ids: [] };
   }
 
   /** The ones of these canonical hostports that edges of other accounts list. */
@@ -108,11 +105,15 @@ export class EdgesByHostport {
     return { taken: all(false), reserved: all(true) };
   }
 
-  private readonly find = coalescedByAccount<readonly EdgeOfHostport[]>(async (accountId, hostports) => {
-    const values = [accountId, hostports];
-    const { rows } = await queryNamed<EdgeOfHostport & { hostport: string }>(this.pool, BY_HOSTPORTS, values);
-    const edges = new Map<string, EdgeOfHostport[]>();
-    for (const { hostport, ...edge } of rows) edges.set(hostport, [...(edges.get(hostport) ?? []), edge]);
-    return edges;
+  private readonly find = coalescedByAccount<EdgesAt>(async (account, hostports) => {
+    const { rows } = await queryNamed<HostportRow & object>(this.pool, BY_HOSTPORTS, [account, hostports]);
+    return new Map(
+      rows.map(({ hostport, accountId, id, ids }) => [
+        hostport,
+        { hostport, ids, ...(id !== null && { served: { accountId, id } }) },
+      ]),
+    );
   });
 }
+
+type HostportRow = Omit<EdgesAt, 'served'> & { readonly accountId: string; readonly id: string | null };

@@ -10,6 +10,9 @@ import { tcpEdgesReadModel } from './tcp-edges.read-model.js';
 
 const PATH = 'edges/tcp';
 
+/** An edge can have 256 KiB of a traffic policy, and half a MiB of hostports. */
+const MAX_PAGE_BYTES = 1024 * 1024;
+
 const ENABLED = { description: 'Whether the module is enabled.', example: true };
 
 /** A reference to what the service may never have been told of: see RefKind. */
@@ -93,6 +96,11 @@ export const TCP_EDGES: ResourceDescriptor<TcpEdge, TcpEdgeEvent> = {
   idPrefix: 'edgtcp',
   path: PATH,
   listKey: 'tcp_edges',
+  largePages: {
+    maxBytes: MAX_PAGE_BYTES,
+    bytesOfRow: `coalesce(octet_length(t.traffic_policy ->> 'value'), 0)
+      + (select coalesce(sum(octet_length(h ->> 'text')), 0) from jsonb_array_elements(t.hostports) h)`,
+  },
   notFound: tcpEdgeNotFound,
   toResource,
 };

@@ -5,8 +5,9 @@ import { ApiAct, ApiGetPart, ApiList, ApiTag } from '../http/openapi/decorators.
 import { pageOf, readPageRequest } from '../http/pages.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { mayReadPrivate } from '../resources/access-rules.js';
+import { Lists } from '../resources/lists.js';
 import { ShowNothing } from '../resources/show-part.js';
-import { OpenSessions } from './open-sessions.js';
+import { type OpenSession, OpenSessions } from './open-sessions.js';
 import { sessionNotFound } from './tunnel-session.js';
 import { StopTunnelSession } from './tunnel-sessions.handlers.js';
 import { SESSIONS_PATH, TunnelSessionResource, toSession } from './tunnel-sessions.resource.js';
@@ -20,6 +21,7 @@ export class TunnelSessionsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly sessions: OpenSessions,
+    private readonly lists: Lists,
   ) {}
 
   @Get()
@@ -30,13 +32,17 @@ export class TunnelSessionsController {
     problems: ['request_malformed'],
     parameters: FILTERS,
   })
-  async list(@Read() { caller, query, baseUrl }: ReadRequest) {
+  list(@Read() request: ReadRequest) {
+    const { caller, query, baseUrl } = request;
     const page = readPageRequest(query, 'ts');
     const filters = readFilters(query);
     const wanted = wantedBy(caller, filters);
-    const found = wanted === undefined ? [] : await this.sessions.listSessions(caller.accountId, page, wanted);
-    const toItem = (session: (typeof found)[number]) => toSession(session, baseUrl);
-    return pageOf(SESSIONS_PATH, `${baseUrl}/${SESSIONS_PATH}`, page, found, toItem, filters);
+    const toItem = (session: OpenSession) => toSession(session, baseUrl);
+    return this.lists.page(
+      request,
+      async () => (wanted === undefined ? [] : this.sessions.listSessions(caller.accountId, page, wanted)),
+      (found) => pageOf(SESSIONS_PATH, `${baseUrl}/${SESSIONS_PATH}`, page, found, toItem, filters),
+    );
   }
 
   @Get(':id')

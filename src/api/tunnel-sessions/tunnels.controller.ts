@@ -3,7 +3,8 @@ import { ApiGetPart, ApiList, ApiTag } from '../http/openapi/decorators.js';
 import { pageOf, readPageRequest } from '../http/pages.js';
 import { Read, type ReadRequest } from '../http/request-context.js';
 import { mayReadPrivate } from '../resources/access-rules.js';
-import { OpenSessions } from './open-sessions.js';
+import { Lists } from '../resources/lists.js';
+import { OpenSessions, type OpenTunnel } from './open-sessions.js';
 import { sessionNotFound } from './tunnel-session.js';
 import { TUNNELS_PATH, TunnelResource, toTunnel } from './tunnel-sessions.resource.js';
 import { FILTERS, readFilters, wantedBy } from './wanted-open.js';
@@ -11,7 +12,10 @@ import { FILTERS, readFilters, wantedBy } from './wanted-open.js';
 @ApiTag('Tunnels', 'tn')
 @Controller(TUNNELS_PATH)
 export class TunnelsController {
-  constructor(private readonly sessions: OpenSessions) {}
+  constructor(
+    private readonly sessions: OpenSessions,
+    private readonly lists: Lists,
+  ) {}
 
   @Get()
   @ApiList(TunnelResource, TUNNELS_PATH, {
@@ -22,13 +26,17 @@ export class TunnelsController {
     problems: ['request_malformed'],
     parameters: FILTERS,
   })
-  async list(@Read() { caller, query, baseUrl }: ReadRequest) {
+  list(@Read() request: ReadRequest) {
+    const { caller, query, baseUrl } = request;
     const page = readPageRequest(query, 'tn');
     const filters = readFilters(query);
     const wanted = wantedBy(caller, filters);
-    const found = wanted === undefined ? [] : await this.sessions.listTunnels(caller.accountId, page, wanted);
-    const toItem = (tunnel: (typeof found)[number]) => toTunnel(tunnel, baseUrl);
-    return pageOf(TUNNELS_PATH, `${baseUrl}/${TUNNELS_PATH}`, page, found, toItem, filters);
+    const toItem = (tunnel: OpenTunnel) => toTunnel(tunnel, baseUrl);
+    return this.lists.page(
+      request,
+      async () => (wanted === undefined ? [] : this.sessions.listTunnels(caller.accountId, page, wanted)),
+      (found) => pageOf(TUNNELS_PATH, `${baseUrl}/${TUNNELS_PATH}`, page, found, toItem, filters),
+    );
   }
 
   @Get(':id')

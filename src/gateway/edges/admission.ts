@@ -1,6 +1,6 @@
-import type { TrafficDecision } from '../../rules/index.js';
+import { type EdgeAdmission, UnreadablePolicy } from '../../rules/index.js';
 
-/** Whether an edge lets a client in. */
+/** Whether an edge admits a client. */
 export interface Admission {
   /** Why it does not. `not_allowed`: by its IP rules, or it is not the edge of the client any more. */
   readonly refusal?: 'not_allowed' | 'traffic_policy';
@@ -11,19 +11,16 @@ export interface Admission {
   readonly logs?: string;
 }
 
-export const LET_IN: Admission = {};
+export const ADMITTED: Admission = {};
 export const NOT_ALLOWED: Admission = { refusal: 'not_allowed' };
-/** For a policy about which only the service can decide, if it is an earlier version that does not. */
-export const UNREADABLE: Admission = { refusal: 'traffic_policy', reason: 'unreadable' };
 
-interface Decided extends Pick<TrafficDecision, 'allowed' | 'logs'> {
-  readonly reason: string;
-  readonly place?: string | null;
+export function admissionOf({ isAdmitted, traffic }: EdgeAdmission): Admission {
+  if (traffic === undefined) return isAdmitted ? ADMITTED : NOT_ALLOWED;
+  if (traffic instanceof UnreadablePolicy) return { refusal: 'traffic_policy', reason: 'unreadable' };
+  const { reason, place, logs } = traffic;
+  return {
+    ...(!isAdmitted && { refusal: 'traffic_policy' as const, reason }),
+    ...(!isAdmitted && place !== undefined && { place }),
+    ...(logs.length > 0 && { logs: JSON.stringify(logs) }),
+  };
 }
-
-/** What a traffic policy decided, here or at the service. */
-export const admissionBy = ({ allowed, reason, place, logs }: Decided): Admission => ({
-  ...(!allowed && { refusal: 'traffic_policy' as const, reason }),
-  ...(!allowed && place != null && { place }),
-  ...(logs.length > 0 && { logs: JSON.stringify(logs) }),
-});

@@ -1,4 +1,4 @@
-import type { IpRule, TrafficDecision } from '../../rules/index.js';
+import type { IpRule } from '../../rules/index.js';
 
 /** The fields that the gateway uses in the answers of `/ssh_gateway/edges`. */
 export interface ListedEdge {
@@ -14,39 +14,22 @@ export interface ListedEdge {
   };
   /** Those of the IP restriction, then those that only the traffic policy names. */
   readonly ip_policies: readonly ResolvedPolicy[];
+  /** Why the edge is closed, as a sentence: it has too many of them, or too many rules. */
+  readonly ip_policies_error: string | null;
   readonly tunnel_group: { readonly id: string; readonly labels: Readonly<Record<string, string>> } | null;
-  /** Why the service cannot read the enabled traffic policy, as a sentence. An earlier version does not say it. */
-  readonly traffic_policy_error?: string | null;
-  /** Only if the question had a source. */
-  readonly check: EdgeCheck | null;
-}
-
-/** Whether an edge lets a source in, by its IP restriction and its traffic policy. */
-export interface EdgeCheck {
-  readonly allowed: boolean;
-  /** `traffic_policy`: the IP restriction lets the source in, and the traffic policy does not. */
-  readonly reason: string;
-  /** Null if no traffic policy decided. An earlier version of the service has none. */
-  readonly traffic_policy?: PolicyCheck | null;
-}
-
-interface PolicyCheck {
-  readonly allowed: boolean;
-  readonly reason: string;
-  readonly place: string | null;
-  readonly logs: TrafficDecision['logs'];
+  /** Why the service cannot read the enabled traffic policy, as a sentence. */
+  readonly traffic_policy_error: string | null;
 }
 
 interface ResolvedPolicy {
   readonly id: string;
   readonly exists: boolean;
-  /** Null if the policy does not exist, or if its account has too many rules for an answer. */
+  /** Null if the policy does not exist, or if the edge has too many rules. */
   readonly rules: readonly IpRule[] | null;
 }
 
-/** The edges at a hostport, in the order in which they listed it. */
-export interface EdgeAnswer {
+/** The answer of `POST /ssh_gateway/edges`. */
+export interface EdgesOfHostports {
   readonly edges: readonly ListedEdge[];
-  /** The number of edges before the first one that the answer has no room for. */
-  readonly before_left_out: number;
+  readonly hostports: readonly { readonly hostport: string; readonly edge_id: string | null }[];
 }

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, parseAddress } from '../../rules/index.js';
+import type { Endpoint } from '../endpoint.js';
+import { NotCarried } from '../protocol/not-carried.js';
 import { carry } from '../tunnels/carry.js';
-import { NotCarried } from '../tunnels/not-carried.js';
-import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
-import { type Admission, LET_IN } from './admission.js';
+import type { OpenTunnel } from '../tunnels/open-tunnel.js';
+import { ADMITTED, type Admission } from './admission.js';
 import { hasLabels } from './matching-tunnels.js';
 import type { ServedEdge } from './served-edge.js';
 
@@ -26,7 +27,7 @@ export class EdgeConnection {
   readonly client: NumericEndpoint | undefined;
   readonly server: NumericEndpoint | undefined;
   /** The last decision about it before it was carried or closed. */
-  admission: Admission = LET_IN;
+  admission: Admission = ADMITTED;
   /** The tunnel that carries it. Undefined: none does yet. */
   tunnel: OpenTunnel | undefined;
   /** Why the gateway ended it. Undefined: a side closed it. */
@@ -50,11 +51,6 @@ export class EdgeConnection {
   /** Whether the edge, as it is now, is still the edge of this client, with its tunnel. */
   belongsTo(edge: ServedEdge): boolean {
     return edge.id === this.edge.id && (this.tunnel === undefined || hasLabels(this.tunnel, edge.labels));
-  }
-
-  /** Whether the IP rules of the edge let this client in. */
-  isLetInBy(edge: ServedEdge): ReturnType<ServedEdge['letsIn']> {
-    return this.client !== undefined && edge.letsIn(this.client.address);
   }
 
   /** Carries the connection through the first tunnel that takes it. False if none does. */

@@ -1,25 +1,24 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../kernel/error-message.js';
-import { Unavailable } from '../../kernel/network/unavailable.js';
-import type { GatewayContext } from '../gateway-context.js';
-import { EdgeRecord } from '../log/edge-record.js';
-import { sourceOf } from '../ssh/strangers.js';
-import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
+import type { Places } from '../../kernel/places.js';
+import { sourceOf } from '../../rules/index.js';
+import type { GatewayContext } from '../context/gateway-context.js';
+import type { Endpoint } from '../endpoint.js';
+import { proxyHeader } from '../proxy-protocol/proxy-header.js';
+import { EdgeRecord } from '../records/edge-record.js';
+import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 import type { Admissions } from './admissions.js';
 import { EdgeConnection } from './edge-connection.js';
-import type { EdgePlaces } from './edge-places.js';
 import { hasLabels, inTurn } from './matching-tunnels.js';
-import { proxyHeader } from './proxy-header.js';
-import { Reviews } from './reviews.js';
-import type { Judgement, ServedEdge } from './served-edge.js';
-import { Visit } from './visit.js';
+import type { ServedEdge, Serving } from './served-edge.js';
 
 /** The parts that all edge ports of a gateway share. */
 export interface EdgePortContext {
   readonly context: GatewayContext;
   readonly admissions: Admissions;
-  readonly places: EdgePlaces;
+  /** The places for connections, by account and source. */
+  readonly places: Places;
 }
 
 /** One hostport of edges: the listener, while an edge is served there, and the connections to that edge. */
@@ -27,7 +26,6 @@ export class EdgePort {
   private server: Server | undefined;
   private listening: Promise<boolean> | undefined;
   private readonly connections = new Set<EdgeConnection>();
-  private readonly reviews: Reviews;
   private turn = 0;
   private loggedReason: string | undefined;
   private readonly context: GatewayContext;
@@ -43,8 +41,6 @@ export class EdgePort {
     private readonly shared: EdgePortContext,
   ) {
     this.context = shared.context;
-    const failed = (error: unknown): void => this.context.failures.count(hostport, error);
-    this.reviews = new Reviews(this, shared.admissions, { graceMs: this.context.settings.outageGraceMs, failed });
   }
 
   /** Whether somebody may lose a right here. */
@@ -56,12 +52,14 @@ export class EdgePort {
    * Changes what is served here, and waits for no decision about an open connection, which would delay the next change.
    * A closed port opens only with `mayOpen`. Resolves with false if the gateway cannot listen at the address.
    */
-  async apply({ served, refusal }: Judgement, mayOpen: boolean): Promise<boolean> {
+  async apply({ served, refusal }: Serving, mayOpen: boolean): Promise<boolean> {
     this.served = served;
     this.accountId = served?.accountId ?? this.accountId;
     if (refusal !== undefined) this.logClosed(refusal);
-    for (const connection of this.connections) this.reviews.review(connection);
-    if (served?.isOpen !== true) this.stopListening();
+    for (const connection of this.connections) {
+      this.shared.admissions.admitAgain(connection, this).catch((error) => this.failed(error));
+    }
+    if (served === undefined) this.stopListening();
     else if (this.server === undefined && mayOpen) return this.startListening();
     return true;
   }
@@ -71,6 +69,10 @@ export class EdgePort {
     this.served = undefined;
     this.stopListening();
     for (const connection of this.connections) connection.end('edge_closed');
+  }
+
+  private failed(error: unknown): void {
+    this.context.failures.count(this.hostport, error);
   }
 
   private startListening(): Promise<boolean> {
@@ -84,16 +86,16 @@ export class EdgePort {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
       this.accept(socket).catch((error) => {
         socket.destroy();
-        this.context.failures.count(this.hostport, error);
+        this.failed(error);
       });
     });
     try {
       server.listen({ host: this.at.address, port: this.at.port, exclusive: true });
       await once(server, 'listening');
       // Accepting can fail for a moment, for example without a free file descriptor.
-      server.on('error', (error) => this.context.failures.count(this.hostport, error));
+      server.on('error', (error) => this.failed(error));
       // The port was closed while the server began to listen. A server that is closed earlier emits no event.
-      if (this.served?.isOpen !== true) server.close();
+      if (this.served === undefined) server.close();
       else this.listensBy(server, this.served);
       return true;
     } catch (error) {
@@ -125,15 +127,12 @@ export class EdgePort {
   }
 
   private async accept(socket: Socket): Promise<void> {
-    if (this.served?.isOpen !== true) return void socket.destroy();
+    if (this.served === undefined) return void socket.destroy();
     const { hostport } = this;
     const at = { hostport, edge: this.served.id, account: this.served.accountId };
     const connection = new EdgeConnection(socket, this.served, this.context.now());
     const record = new EdgeRecord(this.context, connection, at);
-    const outcome = await this.outcomeOf(connection).catch((error) => {
-      if (error instanceof Unavailable) return 'service_unavailable';
-      throw error;
-    });
+    const outcome = await this.outcomeOf(connection);
     record.decided(outcome);
     if (outcome !== 'carried') connection.end(outcome);
   }
@@ -141,16 +140,14 @@ export class EdgePort {
   /** False if there is no place for the connection. */
   private enter(connection: EdgeConnection): boolean {
     const { metrics } = this.context;
-    const place = this.shared.places.take(connection.edge.accountId, sourceOf(connection.source.address), {
-      drop: () => {
-        metrics.displacedEdgeConnections.inc();
-        connection.end('displaced');
-      },
+    const place = this.shared.places.hold([connection.edge.accountId, sourceOf(connection.source.address)], () => {
+      metrics.displacedEdgeConnections.inc();
+      connection.end('displaced');
     });
     if (place === undefined) return false;
     this.connections.add(connection);
     metrics.openEdgeConnections.inc();
-    connection.socket.once('end', place.visitorEnded).once('close', () => {
+    connection.socket.once('end', place.ended).once('close', () => {
       place.leave();
       this.connections.delete(connection);
       metrics.openEdgeConnections.dec();
@@ -162,8 +159,8 @@ export class EdgePort {
 
   private async outcomeOf(connection: EdgeConnection): Promise<string> {
     if (!this.enter(connection)) return 'too_many_connections';
-    const visit = new Visit(connection, this.hostport, () => this.served);
-    connection.admission = await this.shared.admissions.decide(visit);
+    const { admissions } = this.shared;
+    connection.admission = await admissions.admit(connection, this);
     if (connection.admission.refusal !== undefined) return connection.admission.refusal;
     const { accountId, labels } = connection.edge;
     const group = this.context.tunnels.ofAccount(accountId).filter((tunnel) => hasLabels(tunnel, labels));
@@ -173,7 +170,7 @@ export class EdgePort {
     const isCarried = await connection.carryTo(inTurn(heard, this.turn), (tunnel) => this.header(tunnel, connection));
     if (!isCarried) return 'tunnels_failed';
     // The edge may have changed since the client arrived, and then the labels of the tunnel count again.
-    if (this.served !== connection.edge) connection.admission = await this.shared.admissions.decide(visit);
+    if (this.served !== connection.edge) connection.admission = await admissions.admit(connection, this);
     return connection.admission.refusal ?? 'carried';
   }
 

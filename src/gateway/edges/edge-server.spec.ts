@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Unavailable } from '../../kernel/network/unavailable.js';
+import type { GatewayContext } from '../context/gateway-context.js';
 import type { ServiceEvent } from '../event-stream.js';
-import type { GatewayContext } from '../gateway-context.js';
 import { ServiceState } from '../rights/service-state.js';
 import { EdgeServer } from './edge-server.js';
 
@@ -20,7 +20,7 @@ let asked: string[] = [];
 let isAway = false;
 
 const listed = () => ({
-  ...{ account_id: 'ac_1', ip_policies: [], check: null },
+  ...{ account_id: 'ac_1', ip_policies: [], ip_policies_error: null, traffic_policy_error: null },
   edge: {
     id: 'edgtcp_1',
     backend: { enabled: true, backend: { id: 'bkdtg_1' } },
@@ -35,7 +35,7 @@ const service = {
     asked.push(path);
     if (isAway) throw new Unavailable('away');
     if (path.startsWith('edges/ports')) return { ports: [Number(hostport.split(':')[1])] };
-    const answer = { hostport, edge_ids: ['edgtcp_1'], before_left_out: 1 };
+    const answer = { hostport, edge_id: 'edgtcp_1' };
     return { edges: [listed()], hostports: [answer] };
   },
   async changes(_: string, signal: AbortSignal, tell: (event: ServiceEvent) => void) {

@@ -1,16 +1,15 @@
-import type { GatewayContext } from '../gateway-context.js';
+import { Places } from '../../kernel/places.js';
+import type { GatewayContext } from '../context/gateway-context.js';
+import type { Endpoint } from '../endpoint.js';
 import type { GatewayPart } from '../gateway-part.js';
 import { type Followed, Follower } from '../rights/follower.js';
-import type { Endpoint } from '../tunnels/open-tunnel.js';
 import { Admissions } from './admissions.js';
-import type { EdgeAnswer } from './edge-answer.js';
-import { EdgeJudge } from './edge-judge.js';
-import { EdgePlaces } from './edge-places.js';
 import { EdgePort, type EdgePortContext } from './edge-port.js';
 import { EdgesOfService } from './edges-of-service.js';
+import { PolicyTexts } from './policy-texts.js';
 import { PortIndex } from './port-index.js';
 import { Refresher } from './refresher.js';
-import type { Judgement } from './served-edge.js';
+import type { Serving } from './served-edge.js';
 
 /** How long the gateway waits before it tries again to listen at an address. */
 const LISTEN_AGAIN_MS = 5_000;
@@ -25,31 +24,24 @@ interface ChangedEdges {
 export class EdgeServer implements GatewayPart, Followed {
   private readonly service: EdgesOfService;
   private readonly follower: Follower;
-  private readonly edgeJudge: EdgeJudge;
+  private readonly texts = new PolicyTexts((hostports) => this.askAgain(hostports));
   private readonly ports = new PortIndex();
   private readonly addresses: ReadonlyMap<string, string>;
   private readonly shared: EdgePortContext;
-  private readonly refresher = new Refresher<EdgeAnswer>(
+  private readonly refresher = new Refresher<Serving>(
     (hostports) => this.service.at(hostports),
-    (hostport, answer) => this.apply(hostport, answer),
-    (hostport) => this.turnOf(hostport),
+    (hostport, serving) => this.apply(hostport, serving),
+    (hostport) => this.claimOf(hostport),
   );
   private readonly laterAt = new Map<string, NodeJS.Timeout>();
   private isStopped = false;
 
   constructor(private readonly context: GatewayContext) {
-    const { serviceState } = context;
-    this.addresses = new Map(context.settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
-    this.service = new EdgesOfService(context.service);
-    const places = new EdgePlaces(context.settings.maxEdgeConnections);
-    const admissions = new Admissions(this.service, context.now);
-    this.shared = { context, admissions, places };
-    this.edgeJudge = new EdgeJudge({
-      isIgnoring: context.settings.edgeTrafficPolicies === 'ignore',
-      judged: (hostport, judgement) => this.serve(hostport, judgement),
-      freed: (hostports) => this.askAgain(hostports),
-      failed: (error) => this.follower.fail(error),
-    });
+    const { serviceState, settings } = context;
+    this.addresses = new Map(settings.gatewayHosts.map(({ host, listenAddress }) => [host, listenAddress]));
+    this.service = new EdgesOfService(context.service, settings.edgeTrafficPolicies === 'ignore');
+    const places = new Places([settings.maxEdgeConnections]);
+    this.shared = { context, admissions: new Admissions(context.now), places };
     this.follower = new Follower((...stream) => context.service.changes('edges/changes', ...stream), this);
     serviceState.on('following', () => void this.openAll().catch((error) => this.follower.fail(error)));
     serviceState.on('closed', () => this.closeAll());
@@ -103,21 +95,18 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   /** Ports that are served are urgent, since a client may have lost its right. */
-  private turnOf(hostport: string) {
+  private claimOf(hostport: string) {
     const port = this.ports.get(hostport);
     return { account: port?.accountId ?? '', isUrgent: port?.isServing === true };
   }
 
-  private async apply(hostport: string, answer: EdgeAnswer): Promise<void> {
-    await this.serve(hostport, this.edgeJudge.judge(hostport, answer, this.ports.get(hostport)?.served));
-  }
-
-  private async serve(hostport: string, judgement: Judgement): Promise<void> {
+  private async apply(hostport: string, told: Serving): Promise<void> {
     const at = this.endpointOf(hostport);
     if (at === undefined || this.isStopped) return;
     const port = this.ports.get(hostport) ?? new EdgePort(hostport, at, this.shared);
-    this.ports.set(port, judgement.concerns);
-    const canListen = await port.apply(judgement, this.context.serviceState.isFollowing);
+    const serving = this.texts.hold(hostport, told);
+    this.ports.set(port, serving.concerns);
+    const canListen = await port.apply(serving, this.context.serviceState.isFollowing);
     if (!canListen) this.listenLater(hostport);
   }
 
@@ -148,7 +137,6 @@ export class EdgeServer implements GatewayPart, Followed {
   }
 
   private closeAll(): void {
-    this.edgeJudge.forgetUnread();
     for (const port of this.ports.all) port.close();
   }
 }

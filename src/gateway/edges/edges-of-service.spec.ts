@@ -2,22 +2,15 @@ import { expect, it } from '@jest/globals';
 import type { ServiceClient } from '../service-client.js';
 import { EdgesOfService } from './edges-of-service.js';
 
-it('the service is asked about a client with all that the gateway says of it', async () => {
-  const asked: URLSearchParams[] = [];
-  const ask = async (_: string, path: string) => {
-    asked.push(new URLSearchParams(path.replace('edges?', '')));
-    return { edges: [{ edge: { id: 'edgtcp_1' }, check: { allowed: true } }] };
-  };
-  const service = new EdgesOfService({ ask } as unknown as ServiceClient);
-  const client = {
-    source: '192.0.2.7:5000',
-    destination: '[2001:db8::2]:20000',
-    started_at: '2026-03-04T09:30:15.000Z',
-  };
-  expect(await service.check('a.test:1', 'edgtcp_1', client)).toEqual({ allowed: true });
-  expect(await service.check('a.test:1', 'edgtcp_2', { source: '192.0.2.7' })).toBeUndefined();
-  expect(asked.map((query) => Object.fromEntries(query))).toEqual([
-    { hostport: 'a.test:1', ...client },
-    { hostport: 'a.test:1', source: '192.0.2.7' },
-  ]);
+it('hostports with the same edge share what is served, and one without an edge is closed', async () => {
+  const edge = { id: 'edgtcp_1', backend: null, ip_restriction: null, traffic_policy: null };
+  const listed = { account_id: 'ac_1', edge, ip_policies: [], tunnel_group: { id: 'bkdtg_1', labels: { a: 'b' } } };
+  const hostports = ['a:1', 'a:2'].map((hostport) => ({ hostport, edge_id: 'edgtcp_1' }));
+  const answer = { edges: [listed], hostports: [...hostports, { hostport: 'a:3', edge_id: null }] };
+  const service = new EdgesOfService({ ask: async () => answer } as unknown as ServiceClient, false);
+  const told = await service.at(['a:1', 'a:2', 'a:3', 'a:4']);
+  expect([...told.keys()]).toEqual(['a:1', 'a:2', 'a:3']);
+  expect(told.get('a:1')?.served?.id).toBe('edgtcp_1');
+  expect(told.get('a:2')).toBe(told.get('a:1'));
+  expect(told.get('a:3')).toMatchObject({ served: undefined });
 });

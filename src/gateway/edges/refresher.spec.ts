@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Refresher } from './refresher.js';
 
-const NO_TURN = { account: '', isUrgent: false };
+const NO_ACCOUNT = { account: '', isUrgent: false };
 const done = async (): Promise<void> => undefined;
 /** An answer for each key. */
 const answersTo = (keys: readonly string[]) => new Map(keys.map((key) => [key, key]));
@@ -9,7 +9,7 @@ const numbered = (count: number, prefix: string): string[] => Array.from({ lengt
 const turn = (): Promise<void> => new Promise(setImmediate);
 
 /** Questions that are answered by hand, in their order. */
-function heldQuestions(turnOf: (key: string) => { account: string; isUrgent: boolean } = () => NO_TURN) {
+function heldQuestions(claimOf: (key: string) => { account: string; isUrgent: boolean } = () => NO_ACCOUNT) {
   const asked: (readonly string[])[] = [];
   const answers: (() => void)[] = [];
   const ask = (keys: readonly string[]) =>
@@ -18,7 +18,7 @@ function heldQuestions(turnOf: (key: string) => { account: string; isUrgent: boo
       answers.push(() => resolve(answersTo(keys)));
     });
   const applied: string[] = [];
-  const refresher = new Refresher<string>(ask, async (key) => void applied.push(key), turnOf);
+  const refresher = new Refresher<string>(ask, async (key) => void applied.push(key), claimOf);
   const answer = async (): Promise<void> => {
     answers.shift()?.();
     await turn();
@@ -62,7 +62,7 @@ it('an account with many keys does not delay another one, whose question is unde
   expect(asked.map(([first]) => first)).toEqual(['a0', 'a200', 'a400', 'a600', 'b1']);
 });
 
-it('of many accounts 16 questions are under way at once, and another one has its turn soon', async () => {
+it('of many accounts 16 questions are under way at once, and one of another account is soon', async () => {
   const { refresher, asked, answer } = heldQuestions();
   for (const account of ['a', 'b', 'c', 'd', 'e']) void refresher.refresh(numbered(5_000, account), account);
   await turn();
@@ -92,7 +92,7 @@ it('a key that the answer has no room for is asked again', async () => {
   const refresher = new Refresher<string>(
     ask,
     async (key) => void applied.push(key),
-    () => NO_TURN,
+    () => NO_ACCOUNT,
   );
   await refresher.refresh(numbered(5, 'a'));
   expect(asked.map(({ length }) => length)).toEqual([5, 3, 1]);
@@ -105,7 +105,7 @@ it('a failed question and a failed application reject the whole, and leave no ke
     if (fails) throw new Error('not asked');
     return answersTo(keys);
   };
-  const refresher = new Refresher<string>(ask, done, () => NO_TURN);
+  const refresher = new Refresher<string>(ask, done, () => NO_ACCOUNT);
   await expect(refresher.refresh(numbered(300, 'a'))).rejects.toThrow('not asked');
   await refresher.idle();
   fails = false;
@@ -113,7 +113,7 @@ it('a failed question and a failed application reject the whole, and leave no ke
   const apply = async (key: string): Promise<void> => {
     if (key === 'a7') throw new Error('seven');
   };
-  const other = new Refresher<string>(ask, apply, () => NO_TURN);
+  const other = new Refresher<string>(ask, apply, () => NO_ACCOUNT);
   await expect(other.refresh(numbered(30, 'a'))).rejects.toThrow('seven');
   await other.idle();
 });
@@ -128,7 +128,7 @@ it('the next question does not wait until an answer is applied', async () => {
   const refresher = new Refresher<string>(
     ask,
     () => promise,
-    () => NO_TURN,
+    () => NO_ACCOUNT,
   );
   const all = numbered(6, 'a').map((key) => refresher.refresh([key], key));
   for (let n = 0; n < 4; n += 1) await turn();
@@ -148,7 +148,7 @@ it('keys of unknown accounts that answers leave out do not delay those that were
   const refresher = new Refresher<string>(
     ask,
     async (key) => void applied.push(key),
-    () => NO_TURN,
+    () => NO_ACCOUNT,
   );
   const slow = refresher.refresh(numbered(10_000, 'slow'));
   while (asked < 120) await turn();

@@ -1,4 +1,5 @@
-import { Counts } from './counts.js';
+import { FairQueue, type Taken } from '../../kernel/fair-queue.js';
+import { Places } from '../../kernel/places.js';
 
 /** Questions at once, and those of one account: the service may need long to read the traffic policies of some. */
 const MAX_QUESTIONS = 16;
@@ -6,45 +7,37 @@ const MAX_QUESTIONS_OF_ACCOUNT = 4;
 /** Keys in one question. The limit lets the questions of other accounts come in between. */
 const MAX_KEYS = 200;
 
-/** Keys of an unknown account that an answer left out. They take turns with those that were not asked yet. */
+/** The account of keys without one that an answer left out, so that they do not delay those that were not asked yet. */
 const LEFT_OUT = 'left out';
 
-/** The account in whose turn a key is asked, and whether the key comes before the account's other keys. */
-interface Turn {
+/** The account that a key counts for, and whether the key comes before the account's other keys. */
+interface Claim {
   readonly account: string;
   readonly isUrgent: boolean;
 }
 
-interface Waiting {
-  readonly account: string;
+interface Waiting extends Claim {
   readonly promise: Promise<void>;
   readonly settle: (done: Promise<void>) => void;
 }
 
-/** The keys of an account that wait. */
-interface AccountQueue {
-  readonly urgent: Set<string>;
-  readonly others: Set<string>;
-}
-
 /**
- * Asks about many keys, several in one question, and applies the answers. The accounts take turns, so that an account
- * with many keys does not delay the others. If a key is wanted while its answer is under way, it is asked once more
- * afterwards.
+ * Asks about many keys, several in one question, and applies the answers. An account with many keys does not delay the
+ * others. If a key is wanted while its answer is under way, it is asked once more afterwards.
  */
 export class Refresher<Answer> {
   private readonly waiting = new Map<string, Waiting>();
-  /** The account with the next turn is the first. */
-  private readonly queues = new Map<string, AccountQueue>();
+  /** The keys that wait and are not under way. */
+  private readonly queue = new FairQueue<string>();
   private readonly underWay = new Map<string, Promise<unknown>>();
-  private readonly questions = new Counts();
+  private readonly questions = new Places([MAX_QUESTIONS, MAX_QUESTIONS_OF_ACCOUNT]);
   private isScheduled = false;
 
   constructor(
     /** A key without an answer is asked about again. */
     private readonly ask: (keys: readonly string[]) => Promise<ReadonlyMap<string, Answer>>,
     private readonly apply: (key: string, answer: Answer) => Promise<void>,
-    private readonly turnOf: (key: string) => Turn,
+    private readonly claimOf: (key: string) => Claim,
   ) {}
 
   /**
@@ -68,18 +61,20 @@ export class Refresher<Answer> {
   private want(key: string, account: string): Promise<void> {
     const same = this.waiting.get(key);
     if (same !== undefined) return same.promise;
-    const turn = this.turnOf(key);
+    const claim = this.claimOf(key);
     // The account of a served port is known. Any other port may have belonged to another account before.
-    const name = turn.isUrgent ? turn.account : account || turn.account;
-    const queue = this.queues.get(name) ?? { urgent: new Set(), others: new Set() };
-    this.queues.set(name, queue);
-    (turn.isUrgent ? queue.urgent : queue.others).add(key);
+    const own = { ...claim, account: claim.isUrgent ? claim.account : account || claim.account };
     let settle: Waiting['settle'] = () => undefined;
     const promise = new Promise<void>((resolve) => {
       settle = resolve;
     });
-    this.waiting.set(key, { account: name, promise, settle });
+    this.waiting.set(key, { ...own, promise, settle });
+    if (!this.underWay.has(key)) this.enter(key, own);
     return promise;
+  }
+
+  private enter(key: string, { account, isUrgent }: Claim): void {
+    this.queue.enter([account], key, isUrgent);
   }
 
   /** Starts once per turn of the event loop, so that keys which are wanted together go into one question. */
@@ -93,38 +88,28 @@ export class Refresher<Answer> {
   }
 
   private startNext(): void {
-    for (const [account, queue] of this.queues) {
-      if (this.questions.total >= MAX_QUESTIONS) return;
-      if (this.questions.of(account) >= MAX_QUESTIONS_OF_ACCOUNT) continue;
-      const keys = this.take(queue);
-      if (keys.length === 0) continue;
-      this.queues.delete(account);
-      // It goes to the end, where this loop meets it again.
-      if (queue.urgent.size + queue.others.size > 0) this.queues.set(account, queue);
-      this.start(keys, account);
-    }
-  }
-
-  private take({ urgent, others }: AccountQueue): string[] {
-    const keys: string[] = [];
-    for (const part of [urgent, others]) {
-      for (const key of part) {
-        if (keys.length === MAX_KEYS) return keys;
-        if (this.underWay.has(key)) continue;
-        part.delete(key);
-        keys.push(key);
+    for (;;) {
+      const first = this.queue.next((account) => this.questions.fullAt([account]) === undefined);
+      if (first === undefined) return;
+      const keys = [first.item];
+      const next = () => (keys.length < MAX_KEYS ? this.queue.next((account) => account === first.account) : undefined);
+      for (let further = next(); further !== undefined; further = next()) {
+        keys.push(further.item);
+        further.done(0);
       }
+      this.start(keys, first);
     }
-    return keys;
   }
 
-  private start(keys: readonly string[], account: string): void {
-    this.questions.add(account, 1);
+  private start(keys: readonly string[], { account, done }: Taken<string>): void {
+    this.questions.take([account]);
+    const begun = performance.now();
     const asked = this.ask(keys);
     for (const key of keys) this.finish(key, asked);
     // The next question does not wait until the answers are applied.
     const ended = (): void => {
-      this.questions.add(account, -1);
+      this.questions.giveBack([account]);
+      done(performance.now() - begun);
       this.schedule();
     };
     asked.then(ended, ended);
@@ -140,7 +125,9 @@ export class Refresher<Answer> {
     };
     const acted = act().finally(() => {
       this.underWay.delete(key);
-      if (this.waiting.has(key)) this.schedule();
+      const again = this.waiting.get(key);
+      if (again !== undefined) this.enter(key, again);
+      if (again !== undefined) this.schedule();
     });
     this.underWay.set(
       key,

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { addressText, parseAddress } from '../../rules/index.js';
 import type { GatewayLog } from '../gateway-log.js';
-import { RateLimitedLog } from '../rate-limited-log.js';
+import { RateLimitedLog } from './rate-limited-log.js';
 
 /** The log lines of the gateway about its clients. Each kind has its own rate limit. */
 export class GatewayLines {

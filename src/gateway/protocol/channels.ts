@@ -1,5 +1,5 @@
-import { NotCarried } from '../tunnels/not-carried.js';
 import { ChannelLink, MAX_PACKET_BYTES, type RemoteEnd, WINDOW_BYTES } from './channel-link.js';
+import { NotCarried } from './not-carried.js';
 import type { Transport } from './transport.js';
 import { Violation } from './violation.js';
 

@@ -2,11 +2,12 @@ import type { Socket } from 'node:net';
 import type { ParsedKey } from 'ssh2';
 import type Protocol from 'ssh2/lib/protocol/Protocol.js';
 import { messageOf } from '../../kernel/error-message.js';
+import { eventLoop } from '../../kernel/event-loop.js';
+import type { Path } from '../../kernel/fair-queue.js';
 import { AdmittedProtocol } from './admitted-protocol.js';
 import { Identification, lineOf } from './identification.js';
 import { type MessageHandlers, requireFields } from './message-handlers.js';
 import { StrangerLimits } from './stranger-limits.js';
-import type { Turns, Worker } from './turns.js';
 import { Violation } from './violation.js';
 
 export interface TransportOptions {
@@ -18,8 +19,7 @@ export interface TransportOptions {
     readonly hmac: readonly string[];
     readonly compress: readonly string[];
   };
-  readonly turns: Turns;
-  /** The share of this connection in the turns of strangers, until it is admitted. */
+  /** The source of the client, by which its part of the CPU time counts. */
   readonly source: string;
   readonly handlers: MessageHandlers;
   /** Called once, with the identification line of the client. */
@@ -37,7 +37,7 @@ const MAX_IDENTIFICATION_MS = 5_000;
 const MAX_KEY_EXCHANGE_MS = 30_000;
 /** The most bytes that may wait to be parsed. At this size the socket is paused. */
 const MAX_RECEIVED_BYTES = 256 * 1024;
-/** The size of a part is adapted so that it takes about this time. So other connections get their turn soon. */
+/** The size of a part is adapted so that it takes about this time. So other connections go on soon. */
 const PART_MS = { min: 0.2, max: 0.5 };
 /** A part gets smaller if it has more packets, so that a client which asks too fast is paused soon. */
 const PART_PACKETS = 32;
@@ -53,12 +53,13 @@ const BY_APPLICATION = 11;
 const MAX_FAREWELL_MS = 1_000;
 
 /**
- * The packets of one connection, parsed in turns with those of other connections. It applies the limits of strangers,
- * and makes tunnels wait during a key exchange and while the client does not read. Only this file and
+ * The packets of one connection, parsed in small parts between those of other connections. It applies the limits of
+ * strangers, and makes tunnels wait during a key exchange and while the client does not read. Only this file and
  * `admitted-protocol.ts` use the library's transport.
  */
-export class Transport implements Worker {
-  share: string;
+export class Transport {
+  /** Whose CPU time its work is. All strangers together have one part. */
+  private path: Path;
   private readonly protocol: AdmittedProtocol;
   private readonly received: Buffer[] = [];
   private receivedBytes = 0;
@@ -81,7 +82,7 @@ export class Transport implements Worker {
     readonly socket: Socket,
     private readonly options: TransportOptions,
   ) {
-    this.share = options.source;
+    this.path = ['strangers', options.source];
     this.protocol = this.newProtocol();
     this.identificationTimer = setTimeout(
       () => this.fail(new Violation('identification', `sent no identification line in ${MAX_IDENTIFICATION_MS} ms`)),
@@ -100,16 +101,16 @@ export class Transport implements Worker {
     if (this.isOpen) this.attempt(() => write(this.protocol));
   }
 
-  /** Queues other work of this connection, such as sending bytes to its client. */
-  inTurn(work: Worker): void {
-    this.options.turns.enter(work);
+  /** Queues a piece of other work of this connection, such as sending bytes to its client. It never throws. */
+  later(piece: () => void): void {
+    eventLoop.enter(this.path, piece);
   }
 
-  /** The client has logged in: the limits of strangers end, and its work counts for this share. */
-  admit(share: string): void {
+  /** The client has logged in: the limits of strangers end, and its work counts for this account. */
+  admit(accountId: string): void {
     this.stranger = undefined;
     this.protocol.isLoggedIn = true;
-    this.share = share;
+    this.path = [accountId, this.options.source];
   }
 
   /** Whether tunnels may send. During a key exchange the library would keep everything in an array. */
@@ -167,7 +168,7 @@ export class Transport implements Worker {
     }
   }
 
-  work(): void {
+  private readonly readPart = (): void => {
     this.isWaiting = false;
     if (!this.isOpen || this.mustWait) return;
     const [begin, packets, isWhole] = [performance.now(), this.packets, this.receivedBytes >= this.partBytes];
@@ -177,7 +178,7 @@ export class Transport implements Worker {
     if (this.receivedBytes === 0 && this.socket.destroyed) this.close();
     else if (this.receivedBytes < MAX_RECEIVED_BYTES / 2) this.socket.resume();
     if (this.receivedBytes > 0) this.goOn();
-  }
+  };
 
   /** Adapts the size of the next part. `isWhole`: only a whole part can show that parts may be larger. */
   private fitPart(ms: number, packets: number, isWhole: boolean): void {
@@ -211,8 +212,7 @@ export class Transport implements Worker {
   private goOn(): void {
     if (this.isWaiting || this.mustWait || !this.isOpen || this.receivedBytes === 0) return;
     this.isWaiting = true;
-    if (this.stranger === undefined) this.options.turns.enter(this);
-    else this.options.turns.enterStranger(this);
+    this.later(this.readPart);
   }
 
   private parsePart(): void {

@@ -4,7 +4,6 @@ import { ByteQueue } from './byte-queue.js';
 import type { ChannelLink } from './channel-link.js';
 import type { OpenChannel } from './channels.js';
 import type { Transport } from './transport.js';
-import type { Worker } from './turns.js';
 
 export interface Meter {
   /** Counts bytes. Returns how long to wait after them, in milliseconds. */
@@ -26,7 +25,7 @@ const MAX_UNREAD_MS = 10_000;
  * A connection through a tunnel, as a stream of Node. Each side can end alone, and `visitorEnd` tells of the visitor's
  * end. It closes once both sides have ended and all bytes are sent; after any other end `wasCut` is true.
  */
-export class TunnelChannel extends Duplex implements OpenChannel, Worker {
+export class TunnelChannel extends Duplex implements OpenChannel {
   private readonly arrived = new ByteQueue();
   private idle: NodeJS.Timeout;
   private isWanted = false;
@@ -110,13 +109,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     return false;
   }
 
-  get share(): string {
-    return this.transport.share;
-  }
-
-  work(): void {
-    this.transport.attempt(() => this.sendUnsent());
-  }
+  private readonly sendPart = (): void => this.transport.attempt(() => this.sendUnsent());
 
   override _read(): void {
     this.isWanted = true;
@@ -130,7 +123,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     this.unsent = data;
     this.unsentLength = data.length;
     this.sent = callback;
-    this.transport.inTurn(this);
+    this.transport.later(this.sendPart);
   }
 
   override _final(callback: () => void): void {
@@ -239,7 +232,7 @@ export class TunnelChannel extends Duplex implements OpenChannel, Worker {
     this.isWaiting = true;
     this.transport.whenWritable(() => {
       this.isWaiting = false;
-      this.transport.inTurn(this);
+      this.transport.later(this.sendPart);
     });
   }
 }

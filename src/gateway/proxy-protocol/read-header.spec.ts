@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { proxyHeader } from '../edges/proxy-header.js';
 import { Violation } from '../protocol/violation.js';
+import { proxyHeader } from './proxy-header.js';
 import { readHeader } from './read-header.js';
 
 const SIGNATURE = '0d0a0d0a000d0a515549540a';

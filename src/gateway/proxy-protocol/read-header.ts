@@ -1,6 +1,6 @@
 import { addressText, parseAddress } from '../../rules/index.js';
-import { SIGNATURE } from '../edges/proxy-header.js';
 import { Violation } from '../protocol/violation.js';
+import { SIGNATURE } from './proxy-header.js';
 
 /** A whole header of the PROXY protocol. */
 export interface ReadHeader {

@@ -46,7 +46,7 @@ export class LiveRights implements GatewayPart, Followed {
   /** The reservations up to which all that is held was asked about. */
   private reservations: string | undefined;
   /** Others, whose names this gateway may not know, can reserve something without a pause. */
-  private readonly reviewOfAll = new PacedTask(() => this.review([...this.held], true));
+  private readonly decidingAgain = new PacedTask(() => this.decideAgain([...this.held], true));
   private readonly expiries: Expiries<HeldRight>;
 
   constructor(
@@ -56,7 +56,7 @@ export class LiveRights implements GatewayPart, Followed {
   ) {
     this.follower = new Follower((...stream) => service.changes('changes', ...stream), this);
     this.expiries = new Expiries(this.held, serviceState, {
-      ask: (rights) => this.review(rights, true).catch((error) => this.follower.fail(error)),
+      ask: (rights) => this.decideAgain(rights, true).catch((error) => this.follower.fail(error)),
       drop: (right) => this.drop(right, 'expired'),
     });
     serviceState.on('closed', () => this.closeAll());
@@ -86,7 +86,7 @@ export class LiveRights implements GatewayPart, Followed {
     if (!this.isFollowing) return false;
     this.held.add(right);
     this.expiries.watch(right);
-    if (countBefore !== this.changeCount) this.review([right]).catch((error) => this.follower.fail(error));
+    if (countBefore !== this.changeCount) this.decideAgain([right]).catch((error) => this.follower.fail(error));
     return true;
   }
 
@@ -100,22 +100,24 @@ export class LiveRights implements GatewayPart, Followed {
     const unique = new Map(known.map((one) => [`${one.credential_id} ${one.version}`, one]));
     const answer = await this.service.recheck([...unique.values()], this.reservations);
     const changed = this.heldBy(answer.changed.map(({ credential_id }) => credential_id));
-    await this.review(answer.reservationsChanged ? [...this.held] : changed);
+    await this.decideAgain(answer.reservationsChanged ? [...this.held] : changed);
     // If a question fails, the next recheck asks about the same reservations.
     this.reservations = answer.reservations;
   }
 
   async changed(data: unknown): Promise<void> {
     this.changeCount += 1;
-    await this.review(this.heldBy((data as { readonly credential_ids: readonly string[] }).credential_ids));
+    await this.decideAgain(this.heldBy((data as { readonly credential_ids: readonly string[] }).credential_ids));
   }
 
   async reserved(data: unknown): Promise<void> {
     this.changeCount += 1;
     const event = data as { readonly names: readonly string[]; readonly of_others?: boolean };
-    if (event.of_others === true) return this.reviewOfAll.request();
+    if (event.of_others === true) return this.decidingAgain.request();
     const names = new OverlappingNames(event.names);
-    await this.review([...this.held].filter(({ question }) => namesOf(question).some((name) => names.overlap(name))));
+    await this.decideAgain(
+      [...this.held].filter(({ question }) => namesOf(question).some((name) => names.overlap(name))),
+    );
   }
 
   followed(): void {
@@ -147,16 +149,16 @@ export class LiveRights implements GatewayPart, Followed {
    * Asks again about these rights. One question has all targets of a key and source. `isRepeated`: the service need not
    * record what it permits again.
    */
-  private async review(rights: readonly HeldRight[], isRepeated = false): Promise<void> {
+  private async decideAgain(rights: readonly HeldRight[], isRepeated = false): Promise<void> {
     const batches = batchesOf(rights);
     const next = async (): Promise<void> => {
       for (let batch = batches.pop(); batch !== undefined; batch = batches.pop())
-        await this.reviewBatch(batch, isRepeated);
+        await this.decideBatchAgain(batch, isRepeated);
     };
     await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, next));
   }
 
-  private async reviewBatch(batch: readonly HeldRight[], isRepeated: boolean): Promise<void> {
+  private async decideBatchAgain(batch: readonly HeldRight[], isRepeated: boolean): Promise<void> {
     const [first] = batch;
     if (first === undefined) return;
     const targets = batch.map(({ question }) => question);

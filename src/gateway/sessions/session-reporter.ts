@@ -3,9 +3,8 @@ import { messageOf } from '../../kernel/error-message.js';
 import { retry } from '../../kernel/network/retry.js';
 import { Unavailable } from '../../kernel/network/unavailable.js';
 import type { GatewayLog } from '../gateway-log.js';
-import type { GatewayMetrics } from '../gateway-metrics.js';
 import type { GatewayPart } from '../gateway-part.js';
-import { RateLimitedLog } from '../rate-limited-log.js';
+import { RateLimitedLog } from '../log/rate-limited-log.js';
 import type { ServiceClient } from '../service-client.js';
 import type { OpenSessions, Stop } from './open-sessions.js';
 import { bodyOf, type Report, type ReportAnswer, type ReportingGateway } from './report.js';
@@ -37,7 +36,7 @@ const SUBJECT = { name: 'reports' };
 interface Told {
   readonly service: Pick<ServiceClient, 'ask'>;
   readonly log: GatewayLog;
-  readonly metrics?: Pick<GatewayMetrics, 'reportFailures'>;
+  readonly metrics?: { readonly reportFailures: { inc(): void } };
 }
 
 /** Reports to the service what is open and what has ended, and ends the sessions that somebody stopped. */

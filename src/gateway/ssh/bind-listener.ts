@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { messageOf } from '../../kernel/error-message.js';
-import type { Failures } from '../failures.js';
-import type { GatewayContext } from '../gateway-context.js';
+import type { Failures } from '../context/failures.js';
+import type { GatewayContext } from '../context/gateway-context.js';
+import type { Endpoint } from '../endpoint.js';
+import { NotCarried } from '../protocol/not-carried.js';
+import { BindRefused } from '../tunnels/bind-refused.js';
 import { carry } from '../tunnels/carry.js';
-import { NotCarried } from '../tunnels/not-carried.js';
-import type { Endpoint, OpenTunnel } from '../tunnels/open-tunnel.js';
-import { BindRefused } from './bind-request.js';
-import type { Claim, Claimant } from './take-over.js';
+import type { Claim, Claimant } from '../tunnels/held-addresses.js';
+import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 
 /** Listens at an address of this machine, and carries the connections through the tunnel that `tunnelOf` returns. */
 export class BindListener {

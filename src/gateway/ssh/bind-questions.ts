@@ -1,5 +1,5 @@
 import type { Decision, IdentifiedKey, ServiceClient, TargetBody } from '../service-client.js';
-import { BindRefused, isOfReservation } from './bind-request.js';
+import { BindRefused, isOfReservation } from '../tunnels/bind-refused.js';
 import { sentenceOf } from './sentences.js';
 
 /** The service takes 1,000 targets. The smaller limit lets the questions of other clients come in between. */

@@ -3,35 +3,9 @@ import { Problem } from '../../kernel/problem.js';
 import { aliasesOf, canonicalHost, type OwnedHost, ParseError, parseBindTarget } from '../../rules/index.js';
 import type { Ports } from '../ports.js';
 import type { TargetBody } from '../service-client.js';
+import { BindRefused } from '../tunnels/bind-refused.js';
 import type { Label } from '../tunnels/open-tunnel.js';
 import { readLabels } from './labels.js';
-
-/** The address or domain is reserved by another account, or is bound only once it is reserved. */
-export type ReservationReason = 'reserved_elsewhere' | 'not_reserved';
-export const isOfReservation = (reason: string | undefined): reason is ReservationReason =>
-  reason === 'reserved_elsewhere' || reason === 'not_reserved';
-
-export type RefusalReason =
-  | 'malformed'
-  | 'not_served'
-  | 'not_permitted'
-  | ReservationReason
-  | 'service_unavailable'
-  | 'too_many'
-  | 'cannot_listen'
-  | 'held';
-
-/** The gateway refuses a bind. The message is a sentence for the terminal of the client. */
-export class BindRefused extends Error {
-  override name = 'BindRefused';
-
-  constructor(
-    readonly reason: RefusalReason,
-    message: string,
-  ) {
-    super(message);
-  }
-}
 
 /** The length of the longest rule that the service stores. */
 const MAX_ADDRESS_LENGTH = 512;

@@ -1,9 +1,10 @@
-import type { TunnelRecord } from '../log/tunnel-record.js';
+import type { Endpoint } from '../endpoint.js';
+import { NotCarried } from '../protocol/not-carried.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
+import type { TunnelRecord } from '../records/tunnel-record.js';
 import type { HeldRight } from '../rights/live-rights.js';
-import { NotCarried } from '../tunnels/not-carried.js';
-import type { Endpoint, OpenTunnel, TunnelTarget } from '../tunnels/open-tunnel.js';
+import type { OpenTunnel, TunnelTarget } from '../tunnels/open-tunnel.js';
 import type { BindListener } from './bind-listener.js';
 import type { Permission } from './bind-questions.js';
 import type { BindRequest } from './bind-request.js';

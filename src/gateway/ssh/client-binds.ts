@@ -1,19 +1,21 @@
 import { messageOf } from '../../kernel/error-message.js';
 import type { OwnedHost } from '../../rules/index.js';
-import type { GatewayContext } from '../gateway-context.js';
-import type { ClientUsage } from '../limits.js';
-import type { ConnectionRecord } from '../log/connection-record.js';
-import { TunnelRecord } from '../log/tunnel-record.js';
+import type { GatewayContext } from '../context/gateway-context.js';
+import { shortened } from '../log/shortened.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
+import type { ConnectionRecord } from '../records/connection-record.js';
+import { TunnelRecord } from '../records/tunnel-record.js';
 import type { IdentifiedKey, TargetBody } from '../service-client.js';
+import { BindRefused, isOfReservation } from '../tunnels/bind-refused.js';
+import type { Holder } from '../tunnels/held-addresses.js';
 import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 import { Bind } from './bind.js';
 import { BindListener } from './bind-listener.js';
 import { BindQuestions, type Permission } from './bind-questions.js';
-import { BindRefused, type BindRequest, isOfReservation, questionAt, readBindRequest } from './bind-request.js';
+import { type BindRequest, questionAt, readBindRequest } from './bind-request.js';
 import type { ClientChannels } from './client-channels.js';
-import { boundLine, nameOf, sentenceOf, shortened } from './sentences.js';
-import type { Holder } from './take-over.js';
+import type { ClientUsage } from './limits.js';
+import { boundLine, nameOf, sentenceOf } from './sentences.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_PORT = 65_535;

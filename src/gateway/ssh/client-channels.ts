@@ -1,20 +1,31 @@
-import type { GatewayContext } from '../gateway-context.js';
-import type { ClientUsage } from '../limits.js';
-import type { TunnelRecord } from '../log/tunnel-record.js';
+import type { Place } from '../../kernel/places.js';
+import type { GatewayContext } from '../context/gateway-context.js';
+import type { Endpoint } from '../endpoint.js';
 import type { ChannelLink } from '../protocol/channel-link.js';
 import type { Connection } from '../protocol/connection.js';
+import { NotCarried } from '../protocol/not-carried.js';
 import { TunnelChannel } from '../protocol/tunnel-channel.js';
-import { NotCarried } from '../tunnels/not-carried.js';
-import type { Endpoint } from '../tunnels/open-tunnel.js';
+import type { TunnelRecord } from '../records/tunnel-record.js';
+import type { ClientUsage } from './limits.js';
 import type { Terminal } from './terminal.js';
 
 const MAX_OPENING_MS = 10_000;
 /** The terminal shows at most one refused connection in this time, since there can be many. */
 const TELLING_MS = 10_000;
+/** So many channels may wait for the client to close them too, after another visitor got their place. */
+const MAX_UNCLOSED = 100;
+
+/** A channel from the question to the client on. */
+interface Opening {
+  giveUp(why: string): void;
+  /** Both sides have closed it. */
+  closed(): void;
+}
 
 /** The channels that the gateway opens to one client, for connections to its binds. */
 export class ClientChannels {
   private toldAt = Number.NEGATIVE_INFINITY;
+  private unclosed = 0;
 
   constructor(
     private readonly connection: Connection,
@@ -25,11 +36,13 @@ export class ClientChannels {
 
   /** `bound`: the bind as the client asked for it. Rejects if the client refuses, is gone, or has too many channels. */
   async open(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
-    const refusal = await this.usage.takeChannel();
-    if (refusal !== undefined) throw this.tooMany(refusal);
-    if (this.connection.transport.isOpen) return this.ask(bound, source, record);
-    this.usage.release('channels');
-    throw new NotCarried('the client is gone');
+    if (!this.connection.transport.isOpen) throw new NotCarried('the client is gone');
+    if (this.unclosed >= MAX_UNCLOSED) throw new NotCarried('the client does not close its channels');
+    const opening: Opening = { giveUp: () => undefined, closed: () => undefined };
+    const place = this.usage.takeChannel(source.address, () => this.displace(opening));
+    if (typeof place === 'string') throw this.tooMany(place);
+    opening.closed = place.leave;
+    return this.ask(bound, source, record, opening, place);
   }
 
   count(direction: 'in' | 'out', bytes: number): number {
@@ -45,8 +58,22 @@ export class ClientChannels {
     return new NotCarried(message);
   }
 
+  private displace(opening: Opening): void {
+    this.unclosed += 1;
+    opening.closed = () => {
+      this.unclosed -= 1;
+    };
+    opening.giveUp('another visitor needs its place');
+  }
+
   /** The channel counts until both sides have closed it, even if it was opened too late. */
-  private ask(bound: Endpoint, source: Endpoint, record: TunnelRecord): Promise<TunnelChannel> {
+  private ask(
+    bound: Endpoint,
+    source: Endpoint,
+    record: TunnelRecord,
+    opening: Opening,
+    place: Place,
+  ): Promise<TunnelChannel> {
     const addresses = {
       boundAddr: bound.address,
       boundPort: bound.port,
@@ -55,37 +82,23 @@ export class ClientChannels {
     };
     return new Promise((resolve, reject) => {
       let isLate = false;
-      let gone = (): void => undefined;
-      const isGone = new Promise<void>((done) => {
-        gone = done;
-      });
-      const timer = setTimeout(() => {
+      opening.giveUp = (why) => {
         isLate = true;
-        reject(new NotCarried('the client opened no channel'));
-      }, MAX_OPENING_MS).unref();
+        reject(new NotCarried(why));
+      };
+      const timer = setTimeout(() => opening.giveUp('the client opened no channel'), MAX_OPENING_MS).unref();
       const answered = (answer: ChannelLink | Error): TunnelChannel | undefined => {
         clearTimeout(timer);
         if (answer instanceof Error) reject(answer);
         if (answer instanceof Error || isLate) return undefined;
         const { transport } = this.connection;
         const channel = new TunnelChannel(answer, transport, record.metered(this), this.context.settings);
-        channel.once('visitorEnd', () => this.mayGiveWay(channel, isGone));
+        channel.once('visitorEnd', place.ended);
+        opening.giveUp = (why) => channel.cut(why);
         resolve(channel);
         return channel;
       };
-      this.connection.channels.ask(addresses, answered, () => {
-        this.usage.release('channels');
-        gone();
-      });
+      this.connection.channels.ask(addresses, answered, () => opening.closed());
     });
-  }
-
-  /** Its visitor has ended, so that another one may get its place, once the client has closed the channel too. */
-  private mayGiveWay(channel: TunnelChannel, isGone: Promise<void>): void {
-    const forget = this.usage.visitorEnded(() => {
-      channel.cut('another visitor needs its place');
-      return isGone;
-    });
-    channel.once('close', forget);
   }
 }

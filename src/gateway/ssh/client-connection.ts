@@ -1,18 +1,19 @@
-import type { BufferHolder } from '../buffer-budget.js';
-import type { GatewayContext } from '../gateway-context.js';
-import type { ClientUsage, Limits, RequestKind } from '../limits.js';
-import type { ConnectionRecord } from '../log/connection-record.js';
+import type { BufferHolder } from '../context/buffer-budget.js';
+import type { GatewayContext } from '../context/gateway-context.js';
+import { shortened } from '../log/shortened.js';
 import type { ChannelLink } from '../protocol/channel-link.js';
 import type { OpenChannel } from '../protocol/channels.js';
 import type { ClientService, Connection } from '../protocol/connection.js';
 import type { Answer } from '../protocol/global-requests.js';
 import type { Violation } from '../protocol/violation.js';
+import type { ConnectionRecord } from '../records/connection-record.js';
 import type { IdentifiedKey } from '../service-client.js';
 import type { Stop } from '../sessions/open-sessions.js';
-import { BindRefused } from './bind-request.js';
+import { BindRefused } from '../tunnels/bind-refused.js';
 import { ClientBinds } from './client-binds.js';
 import { ClientChannels } from './client-channels.js';
-import { shortened, stopSentence } from './sentences.js';
+import { ClientUsage, type Limits, type RequestKind } from './limits.js';
+import { stopSentence } from './sentences.js';
 import { Terminal } from './terminal.js';
 
 /** How long the last lines of a session have to reach the client. */
@@ -49,7 +50,7 @@ export class ClientConnection implements ClientService, BufferHolder {
     const { identity, source, network, record } = client;
     this.credentialId = identity.credentials[0]?.credential_id ?? identity.fingerprint;
     const { credentialId } = this;
-    this.usage = limits.usageOf({ credentialId, accountId: identity.account_id, source: network });
+    this.usage = new ClientUsage({ credentialId, accountId: identity.account_id, source: network }, limits);
     this.terminal = new Terminal(
       () => this.binds.isEmpty,
       () => this.leave(),

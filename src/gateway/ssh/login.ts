@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../kernel/error-message.js';
-import type { GatewayContext } from '../gateway-context.js';
-import type { ConnectionRecord, LoginRefusal } from '../log/connection-record.js';
+import type { GatewayContext } from '../context/gateway-context.js';
 import type { AuthenticationRequest, OfferedKey } from '../protocol/connection.js';
 import { Violation } from '../protocol/violation.js';
+import type { ConnectionRecord, LoginRefusal } from '../records/connection-record.js';
 import type { IdentifiedKey } from '../service-client.js';
 import { isSigned, usableKey } from './offered-key.js';
 

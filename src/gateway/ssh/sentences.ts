@@ -20,12 +20,6 @@ export function boundLine(request: BindRequest, port: number): string {
 export const stopSentence = ({ by, restart }: Stop): string =>
   `closed: ${by} ${restart ? 'restarted' : 'stopped'} this session`;
 
-const MAX_SHOWN = 100;
-
-/** The beginning of a long text, as a copy: a slice would keep the whole text in memory. */
-export const shortened = (text: string): string =>
-  text.length <= MAX_SHOWN ? text : `${Buffer.from(text.slice(0, MAX_SHOWN)).toString()}...`;
-
 /** Why a bind is refused or closed. `needs`: the rule that would permit it, if the service names one. */
 export function sentenceOf(reason: string | undefined, needs: string | null | undefined, source: string): string {
   const rule = typeof needs === 'string' ? `; it needs the rule ${needs}` : '';

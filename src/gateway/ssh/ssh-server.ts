@@ -2,24 +2,30 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { messageOf } from '../../kernel/error-message.js';
 import { OperatorError } from '../../kernel/operator-error.js';
-import type { GatewayContext } from '../gateway-context.js';
+import { Places } from '../../kernel/places.js';
+import { Rate } from '../../kernel/rate.js';
+import { sourceOf } from '../../rules/index.js';
+import type { GatewayContext } from '../context/gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
 import type { ListenAddress } from '../gateway-settings.js';
-import { Limits } from '../limits.js';
-import { ConnectionRecord } from '../log/connection-record.js';
 import { Connection } from '../protocol/connection.js';
-import { Turns } from '../protocol/turns.js';
 import { isBalancer, takeHeader } from '../proxy-protocol/balancers.js';
-import { Rate } from '../rates.js';
+import { ConnectionRecord } from '../records/connection-record.js';
 import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
 import { loadHostKeys } from './host-key.js';
+import { Limits } from './limits.js';
 import { Login } from './login.js';
-import { Strangers, sourceOf } from './strangers.js';
 
 /** The limit of requests without an answer is at least this, since OpenSSH asks for all its binds at once. */
 const MIN_MAX_PENDING = 1_000;
 const CONNECTIONS_BURST_MS = 2_000;
+/**
+ * How long a connection that has not logged in keeps its place against one of a source that has as many. It is the time of
+ * a login while all places log in at once: without it, thousands of clients that come back together would drop each other
+ * before any has logged in.
+ */
+const TENURE_MS = 10_000;
 
 /** Accepts SSH connections, and serves the clients that log in. */
 export class SshServer implements GatewayPart {
@@ -27,16 +33,16 @@ export class SshServer implements GatewayPart {
   private readonly limits: Limits;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
-  private readonly strangers: Strangers;
+  /** The places for connections that have not logged in, by their sources. */
+  private readonly strangers: Places;
   private readonly connections: Rate;
-  private readonly turns = new Turns();
   private isStopped = false;
 
   constructor(private readonly context: GatewayContext) {
     const { settings } = context;
     this.hostKeys = loadHostKeys(settings.hostKeyFile, (message) => context.log.line('warn', {}, message));
     this.limits = new Limits(settings);
-    this.strangers = new Strangers(settings.maxStrangers);
+    this.strangers = new Places([settings.maxStrangers], TENURE_MS);
     this.connections = new Rate(settings.maxConnectionsPerSecond, CONNECTIONS_BURST_MS);
     this.server = createServer({ noDelay: true }, (socket) => this.take(socket));
   }
@@ -114,10 +120,10 @@ export class SshServer implements GatewayPart {
       record.refused('full');
       socket.destroy();
     };
-    const leave = this.strangers.take(sourceOf(address), drop);
-    if (leave === undefined) drop();
-    else socket.once('close', leave);
-    return leave;
+    const place = this.strangers.hold([sourceOf(address)], drop);
+    if (place === undefined) drop();
+    else socket.once('close', place.leave);
+    return place?.leave;
   }
 
   private admit(socket: Socket, source: string): void {
@@ -139,7 +145,6 @@ export class SshServer implements GatewayPart {
     const connection: Connection = new Connection(socket, {
       hostKeys: this.hostKeys.map(({ key }) => key),
       algorithms: ALGORITHMS,
-      turns: this.turns,
       source: network,
       keepaliveMs,
       maxPending: Math.max(MIN_MAX_PENDING, maxBinds),

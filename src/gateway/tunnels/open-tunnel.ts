@@ -1,12 +1,7 @@
+import type { Endpoint } from '../endpoint.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import type { SessionTunnel } from '../sessions/open-sessions.js';
-
-/** An address and a port. */
-export interface Endpoint {
-  readonly address: string;
-  readonly port: number;
-}
 
 export interface Label {
   readonly key: string;

@@ -15,6 +15,7 @@ import {
 import { checkClaims, checkFirstKey, checkGateways } from './account-checks.js';
 import { checkAlarms, checkCheckpoints } from './checkpoint-checks.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
+import { checkMaxima } from './maxima-check.js';
 import { checkOwner } from './owner-check.js';
 import { type Primary, rowOf } from './server-check.js';
 
@@ -38,6 +39,7 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
   bootstrap: checkFirstKey,
   gateways: checkGateways,
   claims: checkClaims,
+  maxima: checkMaxima,
 };
 
 async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {

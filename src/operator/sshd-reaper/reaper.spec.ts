@@ -286,7 +286,7 @@ describe('a reservation that makes the lines of a key narrower ends its session'
     await until(isEnded);
   });
 
-  it('and one whose lines are not known is judged by its binds, when the log tells of them', async () => {
+  it('and one whose lines are not known is decided by its binds, when the log tells of them', async () => {
     service.options = listen('a.test');
     await startReaper([cut(), accepted(), child()]);
     log.push(...bound(7001));

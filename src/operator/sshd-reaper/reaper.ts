@@ -128,7 +128,7 @@ export class Reaper implements Followed {
 
   /**
    * Reservations may have changed, and only the lines and the binds of a session show whether they concern it. If neither
-   * is known, each bind is judged when the log tells of it.
+   * is known, each bind is decided when the log tells of it.
    */
   private forReservations(session: Session): Review {
     const { process, answers, source } = session;

@@ -9,19 +9,10 @@ export const MAX_ACL_BYTES = 65_536;
 
 /** Checks every rule and returns the rules as written, in order and with duplicates. Throws acl_rule_invalid. */
 export function parseAcl(acl: readonly unknown[]): readonly string[] {
-  refuseTooManyRules(acl);
+  if (acl.length > MAX_RULES) {
+    throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);
+  }
   acl.forEach(parseBindRule);
-  return rulesWithinLimit(acl);
-}
-
-/** Throws Problem for an ACL of more than MAX_RULES rules. */
-export function refuseTooManyRules(acl: readonly unknown[]): void {
-  if (acl.length <= MAX_RULES) return;
-  throw new Problem('acl_rule_invalid', `acl has ${acl.length} rules; the maximum is ${MAX_RULES}.`);
-}
-
-/** Returns the rules of an ACL that are all well-formed. Throws acl_rule_invalid if they are too long together. */
-export function rulesWithinLimit(acl: readonly unknown[]): readonly string[] {
   const rules = acl.filter((rule) => typeof rule === 'string');
   const bytes = rules.reduce((sum, rule) => sum + Buffer.byteLength(rule), 0);
   if (bytes <= MAX_ACL_BYTES) return rules;
@@ -68,10 +59,8 @@ interface Verdict {
  * Compiles an ACL that `parseAcl` accepted. Throws on any other ACL, because dropping a rule would change what it
  * permits.
  */
-export const compile = (acl: readonly string[]): CompiledAcl => compileParsed(acl, acl.map(parseBindRule));
-
-/** Compiles an ACL with its parsed rules, which are in the order of the ACL. */
-export function compileParsed(acl: readonly string[], parsed: readonly BindRule[]): CompiledAcl {
+export function compile(acl: readonly string[]): CompiledAcl {
+  const parsed = acl.map(parseBindRule);
   const labels = { any: NONE, byKey: new Map(), byValue: new Map(), byKeyAndValue: new Map() };
   const made = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), labels };
   // From last to first, so that the first of equal rules overwrites the others.

@@ -9,7 +9,7 @@ import { parseHostPattern, refuseUnprintable } from './bind-rule.js';
  */
 export type BindTarget =
   | { readonly kind: 'domain'; readonly name: string }
-  /** Aliases are other addresses that the same listener takes: rules do not judge them. */
+  /** Aliases are other addresses that the same listener takes: rules do not decide about them. */
   | (Address & { readonly kind: 'address'; readonly aliases?: readonly Address[] })
   | { readonly kind: 'label'; readonly key: string; readonly value: string };
 

@@ -3,7 +3,7 @@ import { quoted } from '../../kernel/problem.js';
 import { parseAddress } from '../ip-rules/address.js';
 import { type CompiledPolicy, compilePolicy, type IpRule } from '../ip-rules/ip-policy.js';
 import { networkAround, networkText } from '../ip-rules/network.js';
-import type { Expressions } from './expression.js';
+import type { Expressions, PolicyCounts } from './expression.js';
 import { MAX_DEPTH, readTemplate, type Template } from './template.js';
 import { quotedName, UnreadablePolicy } from './unreadable-policy.js';
 
@@ -28,9 +28,8 @@ interface Log {
 
 /** The most bytes of all logs of a decision together, as JSON. */
 export const MAX_LOG_BYTES = 4_096;
-/** The most networks of all actions of a policy. Those of an action are compiled in one turn. */
-const MAX_NETWORKS = 2_000;
-const NETWORKS_OF_A_STEP = 64;
+/** The most networks of all actions of a policy. */
+const MAX_NETWORKS = 500;
 /** Longer than any id of an IP policy. */
 const MAX_ID = 64;
 const ACTION_TYPES = ['deny', 'close-connection', 'restrict-ips', 'log'];
@@ -38,8 +37,7 @@ const ACTION_TYPES = ['deny', 'close-connection', 'restrict-ips', 'log'];
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Reads an action. Throws UnreadablePolicy. */
-export async function readAction(value: unknown, place: string, expressions: Expressions): Promise<PolicyAction> {
-  await expressions.turns.step();
+export function readAction(value: unknown, place: string, expressions: Expressions): PolicyAction {
   const { type, config } = fieldsOf(value, place, ['type', 'config']);
   if (typeof type !== 'string') throw new UnreadablePolicy(`${place}.type`, 'must be the name of an action.');
   const at = `${place}.config`;
@@ -49,11 +47,11 @@ export async function readAction(value: unknown, place: string, expressions: Exp
       fieldsOf(config ?? {}, at, []);
       return { type };
     case 'restrict-ips':
-      return readRestrictIps(fieldsOf(config, at, ['enforce', 'allow', 'deny', 'ip_policies']), at, expressions);
+      return readRestrictIps(fieldsOf(config, at, ['enforce', 'allow', 'deny', 'ip_policies']), at, expressions.counts);
     case 'log': {
       const { metadata } = fieldsOf(config, at, ['metadata']);
       if (!isJsonObject(metadata)) throw new UnreadablePolicy(`${at}.metadata`, 'must be an object.');
-      return { type, metadata: await readMetadata(metadata, `${at}.metadata`, expressions) };
+      return { type, metadata: readMetadata(metadata, `${at}.metadata`, expressions) };
     }
     default:
       throw new UnreadablePolicy(
@@ -63,7 +61,7 @@ export async function readAction(value: unknown, place: string, expressions: Exp
   }
 }
 
-async function readMetadata(metadata: Fields, place: string, expressions: Expressions): Promise<Template> {
+function readMetadata(metadata: Fields, place: string, expressions: Expressions): Template {
   const bytes = Buffer.byteLength(jsonOf(metadata, place));
   if (bytes <= MAX_LOG_BYTES) return readTemplate(metadata, place, expressions);
   throw new UnreadablePolicy(place, `is ${bytes} bytes long as JSON; the maximum is ${MAX_LOG_BYTES}.`);
@@ -78,11 +76,11 @@ function jsonOf(metadata: Fields, place: string): string {
   }
 }
 
-async function readRestrictIps(
+function readRestrictIps(
   { enforce = true, allow, deny, ip_policies }: Fields,
   place: string,
-  { turns, counts }: Expressions,
-): Promise<RestrictIps> {
+  counts: PolicyCounts,
+): RestrictIps {
   if (typeof enforce !== 'boolean') throw new UnreadablePolicy(`${place}.enforce`, 'must be true or false.');
   const lists = { allow: textsOf(allow, `${place}.allow`), deny: textsOf(deny, `${place}.deny`) };
   counts.networks += lists.allow.length + lists.deny.length;
@@ -93,13 +91,11 @@ async function readRestrictIps(
   const rules: IpRule[] = [];
   for (const action of ['allow', 'deny'] as const) {
     for (const [n, text] of lists[action].entries()) {
-      if (n % NETWORKS_OF_A_STEP === 0) await turns.step();
       // The id of a rule is its place in the action.
       const id = `${action}[${n}]`;
       rules.push({ id, cidr: cidrOf(text, `${place}.${id}`), action });
     }
   }
-  await turns.step();
   const ipPolicyIds = textsOf(ip_policies, `${place}.ip_policies`);
   const wrong = ipPolicyIds.findIndex(({ length }) => length === 0 || length > MAX_ID);
   if (wrong >= 0) throw new UnreadablePolicy(`${place}.ip_policies[${wrong}]`, 'must be the id of an IP policy.');

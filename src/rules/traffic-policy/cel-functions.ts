@@ -150,7 +150,13 @@ export function useOwnFunctions(node: CelNode): void {
     const args = node.op === 'call' ? node.args[1] : node.args[2];
     if (table[`${node.args[0]}/${args.length}`]?.isOwn === true) node.args[0] += '_';
   }
-  for (const part of [node.args].flat(3)) if (isNode(part)) useOwnFunctions(part);
+  useOwnFunctionsIn(node.args);
+}
+
+/** The arguments of a node: nodes, lists and pairs of nodes, or a plain value. */
+function useOwnFunctionsIn(part: unknown): void {
+  if (Array.isArray(part)) for (const one of part) useOwnFunctionsIn(one);
+  else if (isNode(part)) useOwnFunctions(part);
 }
 
 const isNode = (part: unknown): part is CelNode => typeof part === 'object' && part !== null && 'op' in part;

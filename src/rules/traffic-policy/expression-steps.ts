@@ -3,7 +3,6 @@ import { networkAround } from '../ip-rules/network.js';
 import { type CelNode, VARIABLES } from './cel.js';
 import { type Bound, FUNCTIONS, type KnownFunction, METHODS, type Readings, weightOf } from './cel-functions.js';
 import { compilePattern, PatternRefused } from './pattern.js';
-import { MAX_PARTS, type PolicyCounts } from './policy-counts.js';
 import { timeZone } from './time-fields.js';
 import { quotedName } from './unreadable-policy.js';
 
@@ -20,9 +19,7 @@ interface Cost {
 /** cel-js goes down as deep as the expression; its stack overflows at some ten times this depth. */
 const MAX_DEPTH = 200;
 /** The most states of patterns and time zones of all expressions of a policy, which bound its memory. */
-const MAX_STATES = 4_096;
-/** A node and an expression take as much memory as this many values of JSON. */
-const [PARTS_OF_NODE, PARTS_OF_EXPRESSION] = [2, 4];
+const MAX_STATES = 2_048;
 const MAX_ZONES = 8;
 /** cel-js never forgets a type that it has seen, such as a list of lists of int. */
 const MAX_LEVELS = 3;
@@ -41,18 +38,16 @@ type Scope = ReadonlyMap<string, Bound>;
  * sizes come from the policy alone: lists stand in it, and the texts of variables are short.
  */
 export class ExpressionReader {
-  /** Of patterns. */
+  /** States of patterns, and nodes of expressions. */
   states = 0;
+  nodes = 0;
   private text = '';
   private readonly zones = new Set<string>();
   readonly readings: Readings = { networks: new Map(), patterns: new Map() };
 
-  constructor(private readonly counts: PolicyCounts) {}
-
   /** The most steps of an evaluation, and of showing its value as a text. Throws ExpressionRefused. */
   stepsOf(text: string, root: CelNode): number {
     this.text = text;
-    this.counts.parts += PARTS_OF_EXPRESSION;
     const { steps, value, mayFail } = this.visit(root, new Map(), 1);
     return steps + weightOf(value) + (mayFail ? errorSteps(text) : 0);
   }
@@ -67,10 +62,7 @@ export class ExpressionReader {
     if (depth > MAX_DEPTH) {
       throw new ExpressionRefused(`is nested more than ${MAX_DEPTH} deep; write a list with in, or more expressions`);
     }
-    this.counts.parts += PARTS_OF_NODE;
-    if (this.counts.parts > MAX_PARTS) {
-      throw new ExpressionRefused(`makes the policy larger than ${MAX_PARTS} parts; use restrict-ips for long lists`);
-    }
+    this.nodes += 1;
     switch (node.op) {
       case 'value':
         return this.literal(node.args);
@@ -132,11 +124,12 @@ export class ExpressionReader {
   }
 
   private map(entries: readonly (readonly [CelNode, CelNode])[], scope: Scope, depth: number): Cost {
-    for (const [key] of entries) {
-      const isKept = key.op === 'value' && typeof key.args === 'string' && !DROPPED_KEYS.includes(key.args);
-      if (!isKept) throw new ExpressionRefused('has a map with a key that is not a plain text');
-    }
-    const costs = entries.flatMap((entry) => entry.map((part) => this.visit(part, scope, depth + 1)));
+    const costs = entries.flatMap(([key, value]) => {
+      if (key.op !== 'value' || typeof key.args !== 'string' || DROPPED_KEYS.includes(key.args)) {
+        throw new ExpressionRefused('has a map with a key that is not a plain text');
+      }
+      return [this.literal(key.args), this.visit(value, scope, depth + 1)];
+    });
     return sum(1 + entries.length, { size: entries.length, item: anyOf(costs.map(({ value }) => value)) }, costs);
   }
 

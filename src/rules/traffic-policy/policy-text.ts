@@ -8,60 +8,53 @@ import {
   YAMLException,
 } from 'js-yaml';
 import { messageOf } from '../../kernel/error-message.js';
-import type { WorkInTurns } from '../../kernel/in-turns.js';
 import { isJsonObject } from '../../kernel/json-object.js';
-import { MAX_PARTS } from './policy-counts.js';
 import { shortened, UnreadablePolicy } from './unreadable-policy.js';
 
-/** The most bytes of the text of a policy. */
-export const MAX_TRAFFIC_POLICY_BYTES = 256 * 1024;
-/** Hostile YAML of this size takes 10 ms; other work waits as long, since js-yaml reads a text in one turn. */
-const MAX_YAML_BYTES = 16 * 1024;
+/** The most bytes of a text that is read, since other work waits meanwhile. The most hostile texts take some 5 ms. */
+export const MAX_READ_POLICY_BYTES = 16 * 1024;
+const MAX_YAML_BYTES = 8 * 1024;
 const THE_POLICY = 'the policy';
 /** Deeper than any policy; js-yaml would recurse as deep as the text does. */
 const MAX_DEPTH = 32;
 
-/** An object with its values, those of the values, and so on, counted. */
 interface PolicyDocument {
   readonly document: Readonly<Record<string, unknown>>;
-  readonly parts: number;
+  /** How many values it has in all, those in others included. */
+  readonly values: number;
 }
 
 /**
  * The object that a text in JSON or YAML is. js-yaml reads YAML: of the hostile texts that were tried none took more
  * than 0.6 µs a byte, where `yaml` took minutes for nested keys.
  */
-export async function readPolicyText(text: string, turns: WorkInTurns): Promise<PolicyDocument> {
+export function readPolicyText(text: string): PolicyDocument {
   const bytes = Buffer.byteLength(text);
-  if (bytes > MAX_TRAFFIC_POLICY_BYTES) {
-    throw new UnreadablePolicy(THE_POLICY, `is ${bytes} bytes long; the maximum is ${MAX_TRAFFIC_POLICY_BYTES}.`);
+  if (bytes > MAX_READ_POLICY_BYTES) {
+    const limit = `one of at most ${MAX_READ_POLICY_BYTES} is applied, or ${MAX_YAML_BYTES} as YAML`;
+    throw new UnreadablePolicy(THE_POLICY, `is ${bytes} bytes long; ${limit}. Put long lists into IP policies.`);
   }
   if (text.trim() === '') throw new UnreadablePolicy(THE_POLICY, 'is empty; send {} for a policy without rules.');
-  const [document, parts] = await readDocument(text, bytes, turns);
-  if (isJsonObject(document)) return { document, parts };
+  const [document, values] = readDocument(text, bytes);
+  if (isJsonObject(document)) return { document, values };
   throw new UnreadablePolicy(THE_POLICY, 'must be an object, such as {"on_tcp_connect": []}.');
 }
 
-async function readDocument(
-  text: string,
-  bytes: number,
-  turns: WorkInTurns,
-): Promise<[document: unknown, parts: number]> {
+function readDocument(text: string, bytes: number): [document: unknown, values: number] {
   let document: unknown;
   try {
     document = JSON.parse(text);
   } catch (error) {
     if (bytes <= MAX_YAML_BYTES) {
       const read = yamlOf(text);
-      return [read, countsIn(read).parts];
+      return [read, countsIn(read).values];
     }
     const limit = `YAML may have at most ${MAX_YAML_BYTES}; send it as JSON`;
     throw new UnreadablePolicy(THE_POLICY, `is ${bytes} bytes long, and not JSON (${jsonReason(error)}); ${limit}.`);
   }
-  await turns.step();
   // JSON.parse keeps the last of two fields with one name; who wrote the policy may mean the first one.
-  const { fields, parts } = countsIn(document);
-  if (namesIn(text) === fields) return [document, parts];
+  const { fields, values } = countsIn(document);
+  if (namesIn(text) === fields) return [document, values];
   throw new UnreadablePolicy(THE_POLICY, 'has an object with two fields of one name; leave one of them.');
 }
 
@@ -73,21 +66,17 @@ function namesIn(text: string): number {
 }
 
 /** The fields of all objects in a document, and all its values. */
-function countsIn(document: unknown): { readonly fields: number; readonly parts: number } {
-  let [fields, parts] = [0, 0];
+function countsIn(document: unknown): { readonly fields: number; readonly values: number } {
+  let [fields, values] = [0, 0];
   const waiting = [document];
   for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
     if (typeof value !== 'object' || value === null) continue;
     const inside: readonly unknown[] = Object.values(value);
     if (!Array.isArray(value)) fields += inside.length;
-    parts += inside.length;
-    if (parts > MAX_PARTS) {
-      const limit = `has more than ${MAX_PARTS} values; write fewer rules, and put long lists into IP policies.`;
-      throw new UnreadablePolicy(THE_POLICY, limit);
-    }
+    values += inside.length;
     for (const part of inside) waiting.push(part);
   }
-  return { fields, parts };
+  return { fields, values };
 }
 
 function yamlOf(text: string): unknown {

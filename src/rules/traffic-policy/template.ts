@@ -1,6 +1,5 @@
 import { isJsonObject } from '../../kernel/json-object.js';
 import type { Expression, Expressions } from './expression.js';
-import { oneByOne } from './one-by-one.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
 /** A value of JSON whose texts may have expressions, as in `client ${conn.client_ip}`. */
@@ -19,24 +18,17 @@ const MAX_NAME = 48;
 export const MAX_DEPTH = 8;
 
 /** Reads a value of JSON at a place. Throws UnreadablePolicy. */
-export async function readTemplate(
-  value: unknown,
-  place: string,
-  expressions: Expressions,
-  depth = 0,
-): Promise<Template> {
+export function readTemplate(value: unknown, place: string, expressions: Expressions, depth = 0): Template {
   if (depth > MAX_DEPTH) throw new UnreadablePolicy(place, `is nested more than ${MAX_DEPTH} deep.`);
   if (typeof value === 'string') return textTemplate(value, place, expressions);
-  const read = (item: unknown, at: string): Promise<Template> =>
-    readTemplate(item, `${place}${at}`, expressions, depth + 1);
+  const read = (item: unknown, at: string): Template => readTemplate(item, `${place}${at}`, expressions, depth + 1);
   if (Array.isArray(value)) {
-    const items = await oneByOne(value, (item, n) => read(item, `[${n}]`));
+    const items = value.map((item, n) => read(item, `[${n}]`));
     return templateOf(items, (evaluate) => items.map(({ fill }) => fill(evaluate)));
   }
   if (!isJsonObject(value)) return { steps: 1, fill: () => value, isFixed: true };
-  const fields = await oneByOne(
-    Object.entries(value),
-    async ([name, item]) => [plainText(name), await read(item, `.${plainText(name.slice(0, MAX_NAME))}`)] as const,
+  const fields = Object.entries(value).map(
+    ([name, item]) => [plainText(name), read(item, `.${plainText(name.slice(0, MAX_NAME))}`)] as const,
   );
   return templateOf(
     fields.map(([, field]) => field),
@@ -52,10 +44,10 @@ function templateOf(parts: readonly Pick<Template, 'steps' | 'isFixed'>[], fill:
   return { steps, fill: () => value, isFixed: true };
 }
 
-async function textTemplate(text: string, place: string, expressions: Expressions): Promise<Template> {
-  const parts = await oneByOne(partsOf(text, place), async (part) =>
+function textTemplate(text: string, place: string, expressions: Expressions): Template {
+  const parts = partsOf(text, place).map((part) =>
     part.isExpression
-      ? { ...(await expressions.shown(part.text, `${place} \${ }`)), isFixed: false }
+      ? { ...expressions.shown(part.text, `${place} \${ }`), isFixed: false }
       : { steps: 1 + part.text.length / 32, text: part.text, isFixed: true },
   );
   return templateOf(parts, (evaluate) =>

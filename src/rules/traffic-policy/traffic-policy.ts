@@ -1,8 +1,5 @@
-import { WorkInTurns } from '../../kernel/in-turns.js';
 import { fieldsOf, type PolicyAction, readAction, textsOf } from './actions.js';
 import { type Expression, Expressions } from './expression.js';
-import { oneByOne } from './one-by-one.js';
-import { PolicyCounts } from './policy-counts.js';
 import { readPolicyText } from './policy-text.js';
 import { plainText } from './template.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
@@ -29,25 +26,22 @@ export interface PolicyRule {
   readonly actions: readonly { readonly action: PolicyAction; readonly place: string }[];
 }
 
-/** The most IP policies that a policy names: the steps of a decision do not suffice for more. */
-export const MAX_NAMED_IP_POLICIES = 400;
+/** The most IP policies that a policy names. */
+const MAX_NAMED_IP_POLICIES = 20;
 const MAX_RULE_NAME = 255;
-/** Measured: what a character, a part and a state of a pattern take at most. */
-const [BYTES_OF_CHARACTER, BYTES_OF_PART, BYTES_OF_STATE] = [2, 100, 96];
+/** Measured: what a character, a value of JSON, an expression, a node of one and a state of a pattern take at most. */
+const BYTES_OF = { character: 2, value: 100, expression: 400, node: 200, state: 96 };
 /** The names of the rules; `inbound` is the older one. */
 const OWN_PHASES = ['on_tcp_connect', 'inbound'];
 /** Phases that a TCP connection does not go through. */
 const OTHER_PHASES = ['on_http_request', 'on_http_response', 'outbound'];
 
 /**
- * Reads a traffic policy in JSON or YAML, and lets others work after each millisecond, as one work of the account. What
- * this library does not apply is refused, since a rule that is left out may be the one that denies. Throws
- * UnreadablePolicy.
+ * Reads a traffic policy in JSON or YAML. What this library does not apply is refused, since a rule that is left out may
+ * be the one that denies. Throws UnreadablePolicy: the maxima bound the time to some milliseconds.
  */
-export async function readTrafficPolicy(text: string, account = ''): Promise<TrafficPolicy> {
-  const turns = new WorkInTurns(account);
-  await turns.step();
-  const read = await readPolicyText(text, turns);
+export function readTrafficPolicy(text: string): TrafficPolicy {
+  const read = readPolicyText(text);
   const document = fieldsOf(read.document, 'the policy', [...OWN_PHASES, ...OTHER_PHASES, 'enabled']);
   for (const phase of OTHER_PHASES) refuseRules(document[phase], phase);
   const { enabled = true } = document;
@@ -56,9 +50,8 @@ export async function readTrafficPolicy(text: string, account = ''): Promise<Tra
   if (phases.length > 1)
     throw new UnreadablePolicy('inbound', 'is the older name of on_tcp_connect; send one of them.');
   const [phase] = phases;
-  const counts = new PolicyCounts(read.parts);
-  const expressions = new Expressions(turns, counts);
-  const rules = phase === undefined ? [] : await readRules(document[phase], phase, expressions);
+  const expressions = new Expressions();
+  const rules = phase === undefined ? [] : readRules(document[phase], phase, expressions);
   const ids = rules.flatMap(({ actions }) =>
     actions.flatMap(({ action }) => (action.type === 'restrict-ips' ? action.ipPolicyIds : [])),
   );
@@ -69,8 +62,13 @@ export async function readTrafficPolicy(text: string, account = ''): Promise<Tra
       `names ${ipPolicyIds.length} IP policies; the maximum is ${MAX_NAMED_IP_POLICIES}.`,
     );
   }
+  const { counts, sizes } = expressions;
   const memoryBytes =
-    text.length * BYTES_OF_CHARACTER + counts.parts * BYTES_OF_PART + expressions.states * BYTES_OF_STATE;
+    text.length * BYTES_OF.character +
+    read.values * BYTES_OF.value +
+    counts.expressions * BYTES_OF.expression +
+    sizes.nodes * BYTES_OF.node +
+    sizes.states * BYTES_OF.state;
   return { enabled, rules, ipPolicyIds, memoryBytes };
 }
 
@@ -79,13 +77,12 @@ function refuseRules(rules: unknown, phase: string): void {
   throw new UnreadablePolicy(phase, 'has rules, but a TCP connection goes through on_tcp_connect only; leave it out.');
 }
 
-function readRules(value: unknown, phase: string, expressions: Expressions): Promise<PolicyRule[]> {
+function readRules(value: unknown, phase: string, expressions: Expressions): PolicyRule[] {
   if (!Array.isArray(value)) throw new UnreadablePolicy(phase, 'must be a list of rules.');
-  return oneByOne(value, (rule, n) => readRule(rule, `${phase}[${n}]`, expressions));
+  return value.map((rule, n) => readRule(rule, `${phase}[${n}]`, expressions));
 }
 
-async function readRule(value: unknown, place: string, expressions: Expressions): Promise<PolicyRule> {
-  await expressions.turns.step();
+function readRule(value: unknown, place: string, expressions: Expressions): PolicyRule {
   const { name, actions, ...rest } = fieldsOf(value, place, ['name', 'expressions', 'actions']);
   if (name != null && typeof name !== 'string') throw new UnreadablePolicy(`${place}.name`, 'must be a string.');
   if (!Array.isArray(actions) || actions.length === 0) {
@@ -94,12 +91,12 @@ async function readRule(value: unknown, place: string, expressions: Expressions)
   return {
     place,
     name: name == null ? undefined : plainText(name.slice(0, MAX_RULE_NAME)),
-    expressions: await oneByOne(textsOf(rest.expressions, `${place}.expressions`), (text, n) =>
+    expressions: textsOf(rest.expressions, `${place}.expressions`).map((text, n) =>
       expressions.condition(text, `${place}.expressions[${n}]`),
     ),
-    actions: await oneByOne(actions, async (action, n) => {
+    actions: actions.map((action, n) => {
       const at = `${place}.actions[${n}]`;
-      return { action: await readAction(action, at, expressions), place: at };
+      return { action: readAction(action, at, expressions), place: at };
     }),
   };
 }

@@ -4,13 +4,14 @@ import type { Pool } from 'pg';
 import { coalesced, onPrimary, queryNamed } from '../../../database/index.js';
 import type { Caller, Gateway } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
+import { sourceOf } from '../../../rules/index.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
 import { refuseUnlessMayChange } from '../../resources/access-rules.js';
 import { hashToken } from '../api-keys/api-key.js';
 import type { DeploymentTokens } from './deployment-tokens.js';
-import { type FailureLimit, sourceOf } from './failure-limit.js';
+import type { FailureLimit } from './failure-limit.js';
 import { isJwt, type Oidc } from './oidc.js';
 
 interface FoundCaller {

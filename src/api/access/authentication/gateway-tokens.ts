@@ -1,7 +1,7 @@
 import type { Gateway } from '../../../kernel/caller.js';
 import { isId } from '../../../kernel/ids.js';
+import { isToken } from '../../../kernel/settings/token.js';
 import { hashToken } from '../api-keys/api-key.js';
-import { isToken } from './deployment-tokens.js';
 
 /** A gateway of the setting GATEWAY_TOKENS, with the token that it sends. */
 export interface GatewayToken extends Gateway {

@@ -1,6 +1,6 @@
 import type { Caller } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
-import { type Counted, WINDOW_MS, WindowCounter } from '../../instance/window-counter.js';
+import { type Counted, WINDOW_MS, WindowCounter } from '../../../kernel/window-counter.js';
 
 export interface RequestLimitSettings {
   /** Requests of one API key, or of one user with a token, in a minute; further ones answer 429. 0: no limit. */

@@ -170,7 +170,7 @@ interface OwnUnder {
 }
 type OwnByHost = ReadonlyMap<string, OwnUnder>;
 
-/** For the hosts of the rules: a key has up to 10,000 rules, and each must cost no more than what it permits. */
+/** For the hosts of the rules: a key has up to 2,000 rules, and each must cost no more than what it permits. */
 function ownByHost(credentials: readonly AuthorizedCredential[], { own }: Narrowing): OwnByHost {
   const under = new Map<string, OwnUnder>();
   if (own.length === 0) return under;

@@ -64,7 +64,7 @@ export class BindsController {
     @Body() { public_key, fingerprint, target, source, repeated = false }: AuthorizeBody,
     @Req() request: FastifyRequest,
   ): Promise<BindDecisionAnswer | BindDecisionAnswers> {
-    const { targets, isList } = await readAskedTargets(target);
+    const { targets, isList } = readAskedTargets(target);
     const key = readKey(public_key, fingerprint);
     const decisions = await this.answers.authorize(gatewayOf(request), key, targets, {
       address: ipOf(request),

@@ -13,7 +13,7 @@ import {
   VERSION,
 } from '../decision-record/bind-decision-fields.js';
 import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
-import { type Held, MAX_RECHECKED, MAX_TARGETS, readHeld } from './gateway-requests.js';
+import { type Held, MAX_BYTES_OF_NAMES, MAX_NAMES, MAX_RECHECKED, MAX_TARGETS, readHeld } from './gateway-requests.js';
 
 const ACCOUNT_ID = {
   description: 'Id of the account that the key belongs to.',
@@ -50,7 +50,7 @@ const ASKED = {
 };
 
 const targetField = (one: object) => ({
-  description: `The target to bind, or a list of up to ${MAX_TARGETS} targets.`,
+  description: `The target to bind, or a list of up to ${MAX_TARGETS} targets. The targets of a list and their aliases are at most ${MAX_NAMES} names of ${MAX_BYTES_OF_NAMES} bytes in all.`,
   required: true,
   oneOf: [one, { type: 'array', items: one, minItems: 1, maxItems: MAX_TARGETS }],
   example: { domain: 'app.example.com' },

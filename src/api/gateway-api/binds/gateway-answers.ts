@@ -3,32 +3,22 @@ import type { Pool } from 'pg';
 import { POOL } from '../../../database/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
 import { IdSource } from '../../../kernel/ids.js';
-import { mapInTurns } from '../../../kernel/in-turns.js';
-import { Problem } from '../../../kernel/problem.js';
 import type { BindTarget } from '../../../rules/index.js';
 import { ReservedForSshd } from '../../reservations/reserved-for-sshd.js';
-import { type Reservations, ReservedNames } from '../../reservations/reserved-names.js';
+import { ReservedNames } from '../../reservations/reserved-names.js';
 import { BindDecisionMetrics } from '../decision-record/bind-decision-metrics.js';
 import { BindDecisionQueue } from '../decision-record/bind-decision-queue.js';
 import { CredentialUsage } from '../decision-record/credential-usage.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
 import { CredentialGrants } from '../decisions/credential-grants.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
-import { deciderOf, KeyAccess, type KeyGrants } from '../decisions/key-access.js';
+import { deciderOf, KeyAccess } from '../decisions/key-access.js';
 import { SourceCheck } from '../decisions/source-check.js';
 import { authorizedKeys, hostsOf } from './authorized-keys.js';
 import type { IdentifiedKey, RecheckAnswer } from './binds.resource.js';
 import type { Held } from './gateway-requests.js';
 import { changedSince } from './recheck.js';
 import { ReservationChanges } from './reservation-changes.js';
-
-/** How often a question is decided while the credentials of its key change. */
-const MAX_DECISIONS = 5;
-
-interface Decided {
-  readonly target: BindTarget;
-  readonly decision: BindDecision;
-}
 
 /** Where a request comes from, for the record. */
 interface RequestOrigin {
@@ -91,8 +81,13 @@ export class GatewayAnswers {
     { address, source, isRepeated }: RequestOrigin,
   ): Promise<readonly BindDecision[]> {
     const stopTimer = this.metrics.startTimer();
-    const { key, decided } = await this.decide(gateway, fingerprint, targets, source);
+    const [key, reserved] = await Promise.all([
+      this.keyAccess.ofKey(gateway, fingerprint),
+      this.reserved.read(targets),
+    ]);
     // There is no wait from here on, since a credential could be deleted meanwhile: see KeyAccess.
+    const decide = deciderOf(key, this.sources, source, reserved.refusalOf);
+    const decided = targets.map((target) => ({ target, decision: decide(target) }));
     const decidedAt = this.ids.now();
     const common = {
       decidedAt,
@@ -112,29 +107,6 @@ export class GatewayAnswers {
     const decisions = decided.map(({ decision }) => decision);
     stopTimer(decisions, gateway);
     return decisions;
-  }
-
-  /**
-   * If others had their turns meanwhile, grants and reservations must still be the same afterwards. Throws Problem 503 if they never
-   * are.
-   */
-  private async decide(
-    gateway: Gateway,
-    fingerprint: string,
-    targets: readonly BindTarget[],
-    source: string | undefined,
-  ): Promise<{ readonly key: KeyGrants; readonly decided: readonly Decided[] }> {
-    const read = () => Promise.all([this.keyAccess.ofKey(gateway, fingerprint), this.reserved.read(targets)]);
-    let [key, reserved] = await read();
-    for (let n = 0; n < MAX_DECISIONS; n += 1) {
-      const before = rightsOf(key, reserved);
-      const decide = deciderOf(key, this.sources, source, reserved.judge);
-      const { results, turns } = await mapInTurns(targets, (target) => ({ target, decision: decide(target) }));
-      if (turns === 1) return { key, decided: results };
-      [key, reserved] = await read();
-      if (rightsOf(key, reserved) === before) return { key, decided: results };
-    }
-    throw new Problem('overloaded', 'The rights of this key change faster than it can be decided. Try again shortly.');
   }
 
   async recheck(gateway: Gateway, { credentials, reservations: known }: Held): Promise<RecheckAnswer> {
@@ -161,13 +133,3 @@ export class GatewayAnswers {
     return authorizedKeys(credentials, await this.forSshd.narrowing(owner.accountId, hostsOf(credentials)));
   }
 }
-
-/** The part of what was read that a decision depends on. The time of the read and other changes of the account do not count. */
-const rightsOf = ({ grants }: KeyGrants, { found }: Reservations): string =>
-  JSON.stringify([
-    found,
-    ...grants.map(({ accountId, credentialId, version, ownerId, isOwnerActive, isExpired, aclDigest, sources }) => [
-      ...[accountId, credentialId, version, ownerId],
-      ...[isOwnerActive, isExpired, aclDigest, sources],
-    ]),
-  ]);

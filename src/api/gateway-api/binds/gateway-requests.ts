@@ -1,4 +1,3 @@
-import { mapInTurns } from '../../../kernel/in-turns.js';
 import { isJsonObject } from '../../../kernel/json-object.js';
 import { malformed, Problem } from '../../../kernel/problem.js';
 import {
@@ -28,8 +27,9 @@ export function readKey(publicKey: string | undefined, fingerprint: string | und
   return fingerprint === undefined ? parsePublicKey(publicKey, ANY_KEY).fingerprint : readFingerprint(fingerprint);
 }
 
-/** Each name is looked up among the reservations. */
-const MAX_NAMES = 10_000;
+/** Of targets and their aliases, and the most bytes of them all: each is looked up among rules and reservations. */
+export const MAX_NAMES = 1_000;
+export const MAX_BYTES_OF_NAMES = 32 * 1024;
 
 interface ReadTargets {
   /** In the order sent. */
@@ -39,24 +39,27 @@ interface ReadTargets {
 }
 
 /** The targets of a gateway, which may have aliases. */
-export async function readAskedTargets(target: unknown): Promise<ReadTargets> {
-  const read = await readTargets(target, ['aliases']);
-  const names = read.targets.reduce((sum, one) => sum + 1 + aliasesOf(one).length, 0);
-  if (names <= MAX_NAMES) return read;
-  throw malformed(`The targets and their aliases are ${names}; the maximum is ${MAX_NAMES}. Ask about some of them.`);
-}
-
-const aliasesOf = (target: BindTarget) => (target.kind === 'address' && target.aliases) || [];
+export const readAskedTargets = (target: unknown): ReadTargets => readTargets(target, ['aliases']);
 
 /** `besideAddress`: what a target with an address may have more. */
-export async function readTargets(target: unknown, besideAddress: readonly string[] = []): Promise<ReadTargets> {
+export function readTargets(target: unknown, besideAddress: readonly string[] = []): ReadTargets {
   if (target === undefined) throw malformed('target is missing; send the target to bind.');
   if (!Array.isArray(target)) return { targets: [readTarget(target, 'target', besideAddress)], isList: false };
   if (target.length === 0 || target.length > MAX_TARGETS) {
     throw malformed(`target has ${target.length} items; it takes 1 to ${MAX_TARGETS}.`);
   }
-  const { results } = await mapInTurns(target, (one, n) => readTarget(one, `target[${n}]`, besideAddress));
-  return { targets: results, isList: true };
+  const targets = target.map((one, n) => readTarget(one, `target[${n}]`, besideAddress));
+  const names = targets.flatMap(namesOf);
+  const bytes = names.reduce((sum, name) => sum + Buffer.byteLength(name), 0);
+  if (names.length <= MAX_NAMES && bytes <= MAX_BYTES_OF_NAMES) return { targets, isList: true };
+  const found = `The targets and their aliases are ${names.length} names of ${bytes} bytes in all`;
+  throw malformed(`${found}; the maximum is ${MAX_NAMES} of ${MAX_BYTES_OF_NAMES} bytes. Ask about some of them.`);
+}
+
+function namesOf(target: BindTarget): readonly string[] {
+  if (target.kind === 'domain') return [target.name];
+  if (target.kind === 'label') return [`${target.key}=${target.value}`];
+  return [target, ...(target.aliases ?? [])].map(({ host, port }) => `${host}:${port}`);
 }
 
 /** One target. `field` names it in messages. */

@@ -1,14 +1,7 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
-import { mapInTurns } from '../../../kernel/in-turns.js';
+import { eventLoop } from '../../../kernel/event-loop.js';
 import { malformed } from '../../../kernel/problem.js';
-import {
-  compileParsed,
-  parseBindRule,
-  permits,
-  refuseTooManyRules,
-  ruleFor,
-  rulesWithinLimit,
-} from '../../../rules/index.js';
+import { type BindTarget, compile, parseAcl, permits, ruleFor } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
@@ -18,7 +11,7 @@ import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { readTargets } from '../binds/gateway-requests.js';
-import { CheckTurns } from './check-turns.js';
+import { CheckLimit } from './check-limit.js';
 import { AclCheckBody, BindCheck, BindChecks, CredentialCheckBody, toChecks } from './checks.resource.js';
 import { CredentialCheck } from './credential-check.js';
 
@@ -34,7 +27,7 @@ export class ChecksController {
   constructor(
     private readonly entities: EntityQueries,
     private readonly credentialCheck: CredentialCheck,
-    private readonly turns: CheckTurns,
+    private readonly limit: CheckLimit,
     private readonly reserved: ReservedNames,
   ) {}
 
@@ -55,8 +48,8 @@ export class ChecksController {
     @Param('id') id: string,
     @Body() { target, source }: CredentialCheckBody,
   ): Promise<BindCheck | BindChecks> {
-    return this.turns.run(request, async () => {
-      const { targets, isList } = await readTargets(target);
+    return this.limit.run(request, async () => {
+      const { targets, isList } = readTargets(target);
       const ref = { accountId: request.caller.accountId, id };
       const credential = await this.entities.find(SSH_CREDENTIALS, ref);
       if (credential === undefined) throw SSH_CREDENTIALS.notFound();
@@ -78,21 +71,20 @@ export class ChecksController {
   })
   checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
     if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
-    return this.turns.run(request, async () => {
-      refuseTooManyRules(acl);
-      const { results: parsed } = await mapInTurns(acl, parseBindRule);
-      const rules = compileParsed(rulesWithinLimit(acl), parsed);
-      const { targets, isList } = await readTargets(target);
-      const { judge } = await this.reserved.read(targets);
-      const { results } = await mapInTurns(targets, (one) => {
-        const reserved = judge(request.caller.accountId, one);
+    return this.limit.run(request, async () => {
+      const { accountId } = request.caller;
+      const rules = await eventLoop.run([accountId], () => compile(parseAcl(acl)));
+      const { targets, isList } = readTargets(target);
+      const { refusalOf } = await this.reserved.read(targets);
+      const decide = (one: BindTarget) => {
+        const reserved = refusalOf(accountId, one);
         const { permitted, matchedRule } = permits(rules, one);
         if (reserved !== undefined) return { allowed: false, reason: reserved, matchedRule: null, needs: null };
         return permitted
           ? { allowed: true, reason: 'permitted' as const, matchedRule, needs: null }
           : { allowed: false, reason: 'not_permitted' as const, matchedRule, needs: ruleFor(one) };
-      });
-      return toChecks(results, isList);
+      };
+      return eventLoop.run([accountId], () => toChecks(targets.map(decide), isList));
     });
   }
 }

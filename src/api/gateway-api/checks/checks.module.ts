@@ -4,7 +4,7 @@ import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EdgeChecksController } from '../edges/edge-checks.controller.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
 import { ReadEdges } from '../edges/read-edges.js';
-import { CheckTurns } from './check-turns.js';
+import { CheckLimit } from './check-limit.js';
 import { ChecksController } from './checks.controller.js';
 import { CredentialCheck } from './credential-check.js';
 import { TrafficPolicyChecksController } from './traffic-policy-checks.controller.js';
@@ -16,7 +16,7 @@ import { TrafficPolicyChecksController } from './traffic-policy-checks.controlle
 @Module({
   controllers: [ChecksController, EdgeChecksController, TrafficPolicyChecksController],
   providers: [
-    CheckTurns,
+    CheckLimit,
     EdgePolicies,
     ReadEdges,
     ReservedNames,

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL, type Ref } from '../../../database/index.js';
-import { mapInTurns } from '../../../kernel/in-turns.js';
+import { eventLoop } from '../../../kernel/event-loop.js';
 import type { BindTarget } from '../../../rules/index.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
@@ -37,7 +37,7 @@ export class CredentialCheck {
     source: string | undefined,
   ): Promise<readonly BindDecision[]> {
     // To a gateway of the account, a key of another account is unknown.
-    const { judge } = await this.reserved.read(targets);
+    const { refusalOf } = await this.reserved.read(targets);
     const { grants, live } = await this.keyAccess.ofKey({ accountId }, fingerprint);
     const isOwn = ({ credentialId }: CredentialGrant): boolean => credentialId === id;
     const ownLive = this.sources.withSourceChecks(live.filter(isOwn), source);
@@ -45,9 +45,8 @@ export class CredentialCheck {
     // The grants of a key leave out most credentials that are not live.
     const own = isAccounts ? [await this.grants.ofCredential({ accountId, id })].flatMap((grant) => grant ?? []) : [];
     const isBeyondLimits = ownLive.length === 0 && liveGrants(own).length > 0;
-    const decide = bindDecider(own, ownLive, judge);
-    const { results } = await mapInTurns(targets, (target) => (isBeyondLimits ? BEYOND_LIMITS : decide(target)));
-    return results;
+    const decide = bindDecider(own, ownLive, refusalOf);
+    return eventLoop.run([accountId], () => targets.map((one) => (isBeyondLimits ? BEYOND_LIMITS : decide(one))));
   }
 }
 

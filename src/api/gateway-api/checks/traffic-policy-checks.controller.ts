@@ -1,23 +1,23 @@
 import { Controller, HttpCode, Post } from '@nestjs/common';
-import { PolicyReader, UnreadablePolicy } from '../../../rules/index.js';
+import { namedBy } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
-import { compiled } from '../edges/edge-check.js';
 import { EdgePolicies } from '../edges/edge-policies.js';
+import { ReadEdges } from '../edges/read-edges.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
 import { checkTraffic, connectionOf } from '../traffic-policies/traffic-check.js';
 import { readValue, TrafficPolicyCheck, TrafficPolicyCheckBody } from '../traffic-policies/traffic-check.resource.js';
-import { CheckTurns } from './check-turns.js';
+import { CheckLimit } from './check-limit.js';
 
 @ApiTag('Checks')
 @Controller('traffic_policy')
 export class TrafficPolicyChecksController {
   constructor(
-    private readonly trafficPolicies: PolicyReader,
+    private readonly edges: ReadEdges,
     private readonly ipPolicies: EdgePolicies,
-    private readonly turns: CheckTurns,
+    private readonly limit: CheckLimit,
   ) {}
 
   @Post('check')
@@ -35,12 +35,11 @@ export class TrafficPolicyChecksController {
   check(@Read() request: ReadRequest, @Body() body: TrafficPolicyCheckBody): Promise<TrafficPolicyCheck> {
     const [value, client] = [readValue(body), readSource(body.source)];
     const server = body.destination === undefined ? serverAt(client) : readDestination(body.destination);
-    return this.turns.run(request, async () => {
+    return this.limit.run(request, async () => {
       const { accountId } = request.caller;
-      const read = await this.trafficPolicies.read(value, accountId);
-      const named = read instanceof UnreadablePolicy ? [] : read.ipPolicyIds;
-      const policies = compiled(await this.ipPolicies.deciding(accountId, named, client.address));
-      return checkTraffic(read, connectionOf({ client, server }), policies, request.baseUrl);
+      const policy = await this.edges.policy(value, accountId);
+      const ipPolicies = await this.ipPolicies.deciding(accountId, namedBy(policy), client.address);
+      return checkTraffic(policy, connectionOf({ client, server }), ipPolicies, request.baseUrl);
     });
   }
 }

@@ -1,7 +1,8 @@
 import { DedicatedConnections, type MaintenanceDatabase, type Ref } from '../../../database/index.js';
 import { AS_COMMITTED, LogPositions } from '../../../event-log/index.js';
-import { type Judge, RESERVATION_REASONS } from '../../reservations/reservation.js';
+import { RESERVATION_REASONS, type RefusalOf } from '../../reservations/reservation.js';
 import { sshCredentialsReadModel } from '../../ssh-credentials/ssh-credentials.read-model.js';
+import { CompiledAcls } from '../decisions/compiled-acls.js';
 import { deciderOf, KeyAccess } from '../decisions/key-access.js';
 import { SourceCheck } from '../decisions/source-check.js';
 import { LoggedGrants, type Moment } from './logged-grants.js';
@@ -42,8 +43,8 @@ export async function decideAgain(database: MaintenanceDatabase, decision: Repea
   const streams = decision.isKeyDenied ? [] : await streamsOfKey(database, decision.fingerprint);
   const decide = async (earlierMs: number): Promise<DecidedAgain> => {
     const grants = new LoggedGrants(pool, streams, momentOf(positions, decision, earlierMs));
-    const { fingerprint, gatewayAccount, target, source } = decision;
-    const key = await new KeyAccess(grants).ofKey(
+    const { fingerprint, gatewayAccount, target, source, maxRules } = decision;
+    const key = await new KeyAccess(grants, new CompiledAcls(), maxRules).ofKey(
       gatewayAccount === null ? {} : { accountId: gatewayAccount },
       fingerprint,
     );
@@ -57,7 +58,7 @@ export async function decideAgain(database: MaintenanceDatabase, decision: Repea
 }
 
 /** What was reserved is a circumstance, as the deny list is: other accounts and settings made it, and the record has it. */
-const recordedJudge = ({ answer: { reason } }: RecordedDecision): Judge => {
+const recordedJudge = ({ answer: { reason } }: RecordedDecision): RefusalOf => {
   const recorded = RESERVATION_REASONS.find((one) => one === reason);
   return () => recorded;
 };

@@ -53,8 +53,8 @@ export class LoggedGrants {
   }
 
   /** Each grant has its ACL already. */
-  aclsOf(): Promise<[]> {
-    return Promise.resolve([]);
+  withAclsOfKey(gateway: Gateway, fingerprint: string): Promise<KeyRead> {
+    return this.ofKey(gateway, fingerprint);
   }
 
   private async credentialOf(stream: Ref): Promise<Entity<SshCredential>[]> {
@@ -74,7 +74,7 @@ export class LoggedGrants {
       isOwnerActive: await this.isOwnerActive({ accountId: account_id, id: owner_id }),
       isExpired: expires_at != null && expires_at.getTime() <= this.moment.time,
       aclDigest: createHash('sha256').update(JSON.stringify(acl)).digest('hex'),
-      smallAcl: acl,
+      rules: acl,
       sources: source_cidrs?.join(',') ?? null,
       // Only answers to gateways need them.
       ...{ expiresAt: null, expiresInMs: null },

@@ -26,6 +26,8 @@ export interface RecordedDecision {
   readonly gatewayName: string | null;
   /** The only account that the gateway served. */
   readonly gatewayAccount: string | null;
+  /** How many rules of a key counted then. */
+  readonly maxRules: number;
   /** Null for decisions of earlier versions, which cannot be made again. */
   readonly isKeyDenied: boolean | null;
   readonly logPosition: number | null;
@@ -42,8 +44,11 @@ export class ChangedRecord extends Error {
 type Row = Omit<RecordedDecision, 'target' | 'source' | 'answer'> &
   DecisionAnswer & { readonly target: object; readonly source: string | null };
 
+/** Earlier versions recorded no maximum. */
+const MAX_RULES_OF_EARLIER_VERSIONS = 10_000;
+
 const DECISION = `select id, ${timeText('decided_at')} as "decidedAt", fingerprint, target, source, gateway,
-    gateway_name as "gatewayName", gateway_account as "gatewayAccount", key_denied as "isKeyDenied",
+    gateway_name as "gatewayName", gateway_account as "gatewayAccount", key_denied as "isKeyDenied", coalesce(max_rules, ${MAX_RULES_OF_EARLIER_VERSIONS}) as "maxRules",
     log_position::float8 as "logPosition", ${timeText('read_at')} as "readAt", allowed, reason, rule as matched_rule, rule_index,
     nullif(account_id, '') as account_id, nullif(credential_id, '') as credential_id, credential_version as version,
     nullif(owner_id, '') as owner_id

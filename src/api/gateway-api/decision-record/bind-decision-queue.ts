@@ -3,13 +3,15 @@ import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/
 import type { Pool } from 'pg';
 import { POOL, PostgresFailure, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
+import type { Path } from '../../../kernel/fair-queue.js';
+import { Places } from '../../../kernel/places.js';
 import { Problem } from '../../../kernel/problem.js';
-import type { BindTarget } from '../../../rules/index.js';
+import { type BindTarget, sourceOf } from '../../../rules/index.js';
 import type { BindDecision } from '../decisions/bind-decision.js';
 import { toRequestForm } from '../decisions/bind-target-form.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
+import { MAX_RULES_PER_KEY } from '../decisions/key-access.js';
 import { BindDecisionMetrics } from './bind-decision-metrics.js';
-import { type Party, QueueShares } from './queue-shares.js';
 
 /** A decision that waits to be recorded, with its request. */
 interface QueuedBindDecision {
@@ -48,14 +50,14 @@ const WRITE = {
       select * from json_to_recordset($1::json) as b(account_id text, id text, decided_at timestamptz, credential_id text,
         credential_version int, owner_id text, fingerprint text, target jsonb, allowed boolean, reason text, rule text,
         gateway text, gateway_name text, source text, log_position bigint, rule_index int, read_at float8, key_denied boolean,
-        gateway_account text)
+        gateway_account text, max_rules int)
     ), written as (
       insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
         target, allowed, reason, rule, gateway, gateway_name, source, log_position, rule_index, read_at, key_denied,
-        gateway_account)
+        gateway_account, max_rules)
       select b.account_id, b.id, b.decided_at, b.credential_id, b.credential_version, b.owner_id, b.fingerprint,
         b.target, b.allowed, b.reason, b.rule, b.gateway, b.gateway_name, b.source, b.log_position, b.rule_index,
-        to_timestamp(b.read_at), b.key_denied, b.gateway_account from batch b
+        to_timestamp(b.read_at), b.key_denied, b.gateway_account, b.max_rules from batch b
       on conflict (account_id, id) do nothing
     )
     insert into credential_usage as u (account_id, credential_id, last_used_at)
@@ -73,7 +75,8 @@ const WRITE = {
 export class BindDecisionQueue implements OnApplicationShutdown {
   private readonly logger = new Logger('BindDecisions');
   private waiting: QueuedBindDecision[] = [];
-  private readonly shares: QueueShares;
+  /** By account, and by the source of the client. */
+  private readonly places: Places;
   private writing: Promise<void> | undefined;
   private closing = false;
   /** Ends the wait for further decisions. */
@@ -84,7 +87,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
     @Inject(GatewayPolicy) { decisionsQueueLimit }: Pick<GatewayPolicy, 'decisionsQueueLimit'>,
     private readonly metrics: BindDecisionMetrics,
   ) {
-    this.shares = new QueueShares(decisionsQueueLimit);
+    this.places = new Places([decisionsQueueLimit, 'half', 'half']);
   }
 
   /** The number of decisions that are not recorded yet. */
@@ -94,10 +97,13 @@ export class BindDecisionQueue implements OnApplicationShutdown {
 
   /** Takes all of these decisions, or throws Problem 503 and takes none; the gateway must then refuse the tunnel. */
   add(decisions: readonly QueuedBindDecision[]): void {
-    if (!this.shares.take(decisions.map(partyOf))) {
+    const counted = countByPath(decisions);
+    const isFull = counted.some(({ path, count }) => this.places.fullAt(path, count) !== undefined);
+    if (isFull || this.places.fullAt([], decisions.length) !== undefined) {
       this.metrics.queueFull();
       throw new Problem('overloaded', 'Too many decisions are waiting to be recorded. Try again shortly.');
     }
+    for (const { path, count } of counted) this.places.take(path, count);
     this.waiting.push(...decisions);
     this.writing ??= this.writeAll();
   }
@@ -153,7 +159,7 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   /** Removes these decisions, which are the first ones that wait. */
   private drop(decisions: readonly QueuedBindDecision[]): void {
     this.waiting = this.waiting.slice(decisions.length);
-    this.shares.giveBack(decisions.map(partyOf));
+    for (const { path, count } of countByPath(decisions)) this.places.giveBack(path, count);
   }
 
   private linger(): Promise<void> {
@@ -168,11 +174,17 @@ export class BindDecisionQueue implements OnApplicationShutdown {
   }
 }
 
-/** A key that the service does not know belongs to no account: all such keys have one share. */
-const partyOf = ({ decision, source }: QueuedBindDecision): Party => ({
-  accountId: decision.grant?.accountId ?? '',
-  source,
-});
+/** A key that the service does not know belongs to no account: all such keys count as one account. */
+function countByPath(decisions: readonly QueuedBindDecision[]) {
+  const counted = new Map<string, { readonly path: Path; count: number }>();
+  for (const { decision, source } of decisions) {
+    const path = [decision.grant?.accountId ?? '', ...(source === undefined ? [] : [sourceOf(source)])];
+    const one = counted.get(path.join(' ')) ?? { path, count: 0 };
+    counted.set(path.join(' '), one);
+    one.count += 1;
+  }
+  return [...counted.values()];
+}
 
 const rowOf = ({ id, decidedAt, fingerprint, target, decision, ...origin }: QueuedBindDecision) => ({
   account_id: decision.grant?.accountId ?? '',
@@ -194,4 +206,5 @@ const rowOf = ({ id, decidedAt, fingerprint, target, decision, ...origin }: Queu
   read_at: origin.readAt,
   key_denied: origin.isKeyDenied,
   gateway_account: origin.gatewayAccount ?? null,
+  max_rules: MAX_RULES_PER_KEY,
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { compile, permits } from '../../../rules/bind-rules/acl.js';
 import type { BindTarget } from '../../../rules/bind-rules/bind-target.js';
 import { ruleFor } from '../../../rules/bind-rules/rule-for-target.js';
-import type { Judge } from '../../reservations/reservation.js';
+import type { RefusalOf } from '../../reservations/reservation.js';
 import { bindDecider } from './bind-decision.js';
 
 type Grant = Parameters<typeof bindDecider>[1][number];
@@ -33,11 +33,11 @@ const grantOf = (
   expiresInMs,
   acl: compile(acl),
 });
-const decideOf = (grants: readonly Grant[], target: BindTarget, judge: Judge = () => undefined) =>
+const decideOf = (grants: readonly Grant[], target: BindTarget, refusalOf: RefusalOf = () => undefined) =>
   bindDecider(
     grants,
     grants.filter(({ isOwnerActive, isExpired }) => isOwnerActive && !isExpired),
-    judge,
+    refusalOf,
   )(target);
 
 const HOSTS = ['a.example', 'b.example', 'c.example'];
@@ -118,9 +118,9 @@ describe('bindDecider', () => {
   );
 
   it('refuses what is reserved for others with that reason, after the reasons of the key and before those of its rules', () => {
-    const judge: Judge = (accountId) => (accountId === 'ac_1' ? 'reserved_elsewhere' : undefined);
+    const refusalOf: RefusalOf = (accountId) => (accountId === 'ac_1' ? 'reserved_elsewhere' : undefined);
     const target: BindTarget = { kind: 'domain', name: 'a.example' };
-    const reasonOf = (...all: readonly Grant[]) => decideOf(all, target, judge).reason;
+    const reasonOf = (...all: readonly Grant[]) => decideOf(all, target, refusalOf).reason;
     expect(reasonOf()).toBe('unknown_key');
     expect(reasonOf(grantOf('sshcr_1', [], { isOwnerActive: false }))).toBe('owner_inactive');
     expect(reasonOf(grantOf('sshcr_1', [], { isExpired: true }))).toBe('expired');

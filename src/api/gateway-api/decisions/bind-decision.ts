@@ -1,5 +1,5 @@
 import { type BindTarget, type CompiledAcl, permits, ruleFor } from '../../../rules/index.js';
-import { type Judge, RESERVATION_REASONS } from '../../reservations/reservation.js';
+import { RESERVATION_REASONS, type RefusalOf } from '../../reservations/reservation.js';
 
 /** A credential of a key, on the account that the key belongs to. It may not be live. */
 export interface CredentialGrant {
@@ -59,7 +59,7 @@ export interface BindDecision {
 export function bindDecider(
   grants: readonly CredentialGrant[],
   live: readonly (LiveGrant & SourceChecked)[],
-  judge: Judge,
+  refusalOf: RefusalOf,
 ): (target: BindTarget) => BindDecision {
   const [oldest] = grants;
   // A deleted credential leaves no grant, so its key is as unknown as one that never was.
@@ -68,7 +68,7 @@ export function bindDecider(
   const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
   const elsewhere = live.filter(({ isSourceAllowed }) => !isSourceAllowed);
   return (target) => {
-    const reserved = judge(oldest.accountId, target);
+    const reserved = refusalOf(oldest.accountId, target);
     if (reserved !== undefined) return refusal(reserved, here[0] ?? elsewhere[0]);
     return permission(here, target) ?? refusalOfLive(here, elsewhere, target);
   };

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { coalesced, onPrimary, queryNamed, type Ref, wantedRows } from '../../../database/index.js';
+import { coalesced, onPrimary, queryNamed, type Ref } from '../../../database/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import type { CredentialGrant } from './bind-decision.js';
 
@@ -16,6 +16,9 @@ const MAX_SMALL_ACL_BYTES = 1024;
 const MAX_SMALL_ACL_RULES = 32;
 const SMALL_ACL = `case when pg_column_size(t.acl) <= ${MAX_SMALL_ACL_BYTES} and cardinality(t.acl) <= ${MAX_SMALL_ACL_RULES}
   then t.acl end`;
+/** Of live credentials, as far as those before them have at most $2 rules. */
+const COUNTING_ACL = `case when sum(cardinality(t.acl)) filter (where t.owner_active and not t.expired)
+    over (order by t.id rows between unbounded preceding and 1 preceding) > $2::int then null else t.acl end`;
 
 /** In how many milliseconds a credential expires, rounded up, so that it is never too early; null: never. */
 export const expiresInMs = (credential: string): string =>
@@ -25,12 +28,12 @@ export const expiresInMs = (credential: string): string =>
  * The grants of each key, and the position of its account's log. One statement reads both, so that the position belongs
  * to these very rows. An unknown key has one row, without a credential.
  */
-const grantsStatement = (name: string, smallAcl: string) =>
+const grantsStatement = (name: string, acl: string) =>
   onPrimary({
     name,
     text: `select wanted.fingerprint, oldest.log_position as "logPosition", extract(epoch from statement_timestamp())::float8 as "readAt",
       c.account_id as "accountId", c.id as "credentialId", c.version, c.owner_id as "ownerId",
-      c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.small_acl as "smallAcl",
+      c.owner_active as "isOwnerActive", c.expired as "isExpired", c.acl_digest as "aclDigest", c.rules,
       array_to_string(c.source_cidrs, ',') as sources, to_char(c.expires_at at time zone 'UTC', 'YYYYMMDDHH24MISS') as "expiresAt",
       ${expiresInMs('c')} as "expiresInMs"
     from unnest($1::text[]) as wanted(fingerprint)
@@ -41,7 +44,7 @@ const grantsStatement = (name: string, smallAcl: string) =>
       from ssh_credentials o where o.fingerprint = wanted.fingerprint order by o.id limit 1
     ) oldest on true
     left join lateral (
-      select t.*, ${smallAcl} as small_acl from (
+      select t.*, ${acl} as rules from (
         select k.*, bool_or(k.owner_active) over (order by k.id rows between unbounded preceding and 1 preceding)
           as has_active_before
         from (
@@ -68,6 +71,7 @@ const grantsStatement = (name: string, smallAcl: string) =>
   });
 
 const GRANTS_BY_FINGERPRINTS = grantsStatement('grants_by_fingerprints', SMALL_ACL);
+const GRANTS_WITH_ACLS = grantsStatement('grants_with_acls', COUNTING_ACL);
 const OWNERS_BY_FINGERPRINTS = grantsStatement('grant_owners_by_fingerprints', 'null::text[]');
 
 /** A credential, live or not, without the limits of its key. */
@@ -81,11 +85,6 @@ const GRANT_BY_ID = {
     where k.account_id = $1 and k.id = $2`,
 };
 
-const ACLS_BY_IDS = {
-  name: 'acls_by_ids',
-  text: `select encode(t.acl_digest, 'hex') as digest, t.acl as rules from ${wantedRows('ssh_credentials')} t`,
-};
-
 const KEY_BY_FINGERPRINT = {
   name: 'key_by_fingerprint',
   text: 'select key_type as "keyType", key_blob as "keyBlob" from ssh_credentials where fingerprint = $1 order by id limit 1',
@@ -96,8 +95,8 @@ export interface StoredCredentialGrant extends CredentialGrant {
   readonly fingerprint: string;
   /** SHA-256 of the rules. */
   readonly aclDigest: string;
-  /** The rules if there are few; null if they must be fetched. */
-  readonly smallAcl: readonly string[] | null;
+  /** The ACL; null if it was not read. */
+  readonly rules: readonly string[] | null;
   /** The networks that tunnels may come from, canonical and joined by commas; null: from anywhere. */
   readonly sources: string | null;
   /** `YYYYMMDDHHMMSS` in UTC, rounded down; null: never. */
@@ -122,12 +121,6 @@ type GrantRow = StoredCredentialGrant & {
   readonly readAt: number;
 };
 
-/** The rules of an ACL, and their SHA-256. */
-export interface FetchedAcl {
-  readonly digest: string;
-  readonly rules: readonly string[];
-}
-
 /** The key itself, for a line of authorized_keys. */
 interface StoredKey {
   readonly keyType: string;
@@ -146,9 +139,16 @@ export class CredentialGrants {
     private readonly deniedFingerprints: ReadonlySet<string>,
   ) {}
 
-  /** One or two of the grants may not be live. */
+  /** With the ACLs that are small. One or two of the grants may not be live. */
   ofKey(gateway: Gateway, fingerprint: string): Promise<KeyRead> {
     return this.unlessDenied(gateway, fingerprint, this.byFingerprint);
+  }
+
+  /** With the ACLs of the oldest live credentials, up to the one that comes to more than `maxRules`. */
+  withAclsOfKey(gateway: Gateway, fingerprint: string, maxRules: number): Promise<KeyRead> {
+    return this.unlessDenied(gateway, fingerprint, async () =>
+      (await this.read(GRANTS_WITH_ACLS, [fingerprint], maxRules)).get(fingerprint),
+    );
   }
 
   /** The live grants, without their rules. */
@@ -162,13 +162,6 @@ export class CredentialGrants {
     return rows[0];
   }
 
-  /** The ACLs of grants of one key. A row may have changed meanwhile, and a deleted one is left out. */
-  async aclsOf(wanted: readonly StoredCredentialGrant[]): Promise<readonly FetchedAcl[]> {
-    const values = [wanted[0]?.accountId, wanted.map(({ credentialId }) => credentialId)];
-    const { rows } = await queryNamed<FetchedAcl & object>(this.pool, ACLS_BY_IDS, values);
-    return rows;
-  }
-
   /** Undefined for an unknown key. A fingerprint always stands for the same key. */
   async keyOf(fingerprint: string): Promise<StoredKey | undefined> {
     const { rows } = await queryNamed<StoredKey & object>(this.pool, KEY_BY_FINGERPRINT, [fingerprint]);
@@ -180,21 +173,23 @@ export class CredentialGrants {
     return read === undefined ? NOT_READ : servedBy(gateway, read);
   }
 
-  private readonly byFingerprint = this.coalescedBy(GRANTS_BY_FINGERPRINTS);
-  private readonly ownersByFingerprint = this.coalescedBy(OWNERS_BY_FINGERPRINTS);
+  private readonly byFingerprint = coalesced((wanted) => this.read(GRANTS_BY_FINGERPRINTS, wanted));
+  private readonly ownersByFingerprint = coalesced((wanted) => this.read(OWNERS_BY_FINGERPRINTS, wanted));
 
-  private coalescedBy(statement: typeof GRANTS_BY_FINGERPRINTS) {
-    return coalesced<KeyRead>(async (wanted) => {
-      const { rows } = await queryNamed<GrantRow & object>(this.pool, statement, [wanted]);
-      const reads = new Map<string, KeyRead & { readonly grants: StoredCredentialGrant[] }>();
-      for (const row of rows) {
-        const { fingerprint, logPosition, readAt } = row;
-        const read = reads.get(fingerprint) ?? { grants: [], logPosition, readAt };
-        reads.set(fingerprint, read);
-        if (row.credentialId !== null) read.grants.push(row);
-      }
-      return reads;
-    });
+  private async read(
+    statement: typeof GRANTS_BY_FINGERPRINTS,
+    wanted: readonly string[],
+    ...further: readonly number[]
+  ) {
+    const { rows } = await queryNamed<GrantRow & object>(this.pool, statement, [wanted, ...further]);
+    const reads = new Map<string, KeyRead & { readonly grants: StoredCredentialGrant[] }>();
+    for (const row of rows) {
+      const { fingerprint, logPosition, readAt } = row;
+      const read = reads.get(fingerprint) ?? { grants: [], logPosition, readAt };
+      reads.set(fingerprint, read);
+      if (row.credentialId !== null) read.grants.push(row);
+    }
+    return reads;
   }
 }
 

@@ -1,32 +1,18 @@
-import type { Entity } from '../../../event-log/index.js';
-import { compilePolicy, decideSource, type PolicyReading } from '../../../rules/index.js';
-import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
-import {
-  type AskedConnection,
-  checkTraffic,
-  connectionOf,
-  type IpPolicies,
-} from '../traffic-policies/traffic-check.js';
-import type { RulesByPolicy } from './edge-policies.js';
+import { admitClient, type IpPolicies } from '../../../rules/index.js';
+import { type AskedConnection, connectionOf, toTrafficCheck } from '../traffic-policies/traffic-check.js';
+import type { BeyondMaximum } from './closed-edge.js';
 import { type EdgeCheck, toEdgeCheck } from './edges.resource.js';
+import type { ReadEdge } from './read-edges.js';
 
-/**
- * Whether an edge lets a client in: first by its IP restriction, then by its traffic policy. `traffic`: undefined if it
- * has none that is enabled.
- */
+/** Whether an edge admits a client. */
 export function checkEdge(
-  edge: Entity<TcpEdge>,
-  traffic: PolicyReading | undefined,
-  policies: IpPolicies,
+  { edge, trafficPolicy }: ReadEdge,
+  ipPolicies: IpPolicies,
+  beyond: BeyondMaximum | undefined,
   asked: AskedConnection,
   baseUrl: string,
 ): EdgeCheck {
-  const decision = decideSource(edge.ip_restriction, policies, asked.client.address);
-  const asksTraffic = decision.allowed && traffic !== undefined;
-  const connection = connectionOf(asked, edge.id);
-  return toEdgeCheck(decision, asksTraffic ? checkTraffic(traffic, connection, policies, baseUrl) : null, baseUrl);
+  const rules = { restriction: edge.ip_restriction, trafficPolicy, ipPolicies };
+  const { ip, traffic } = admitClient(rules, connectionOf(asked, edge.id));
+  return toEdgeCheck(ip, traffic === undefined ? null : toTrafficCheck(traffic, baseUrl), beyond, baseUrl);
 }
-
-/** The policies, ready to decide. */
-export const compiled = (rules: RulesByPolicy): IpPolicies =>
-  new Map([...rules].map(([id, ofPolicy]) => [id, compilePolicy(ofPolicy)]));

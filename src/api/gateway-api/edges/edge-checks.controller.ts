@@ -1,18 +1,19 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
+import { UnreadablePolicy } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { addressTarget, ReservedNames } from '../../reservations/reserved-names.js';
-import type { TcpEdge } from '../../tcp-edges/tcp-edge.js';
 import { TCP_EDGES } from '../../tcp-edges/tcp-edges.resource.js';
-import { CheckTurns } from '../checks/check-turns.js';
+import { CheckLimit } from '../checks/check-limit.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
-import { checkEdge, compiled } from './edge-check.js';
+import { type BeyondMaximum, beyondMaximum } from './closed-edge.js';
+import { checkEdge } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
 import { EdgeCheckBody, NotServedHostport, TcpEdgeCheck } from './edges.resource.js';
-import { ReadEdges } from './read-edges.js';
+import { type ReadEdge, ReadEdges } from './read-edges.js';
 
 @ApiTag('Checks', 'edgtcp')
 @Controller(TCP_EDGES.path)
@@ -21,7 +22,7 @@ export class EdgeChecksController {
     private readonly edges: ReadEdges,
     private readonly policies: EdgePolicies,
     private readonly reserved: ReservedNames,
-    private readonly turns: CheckTurns,
+    private readonly limit: CheckLimit,
   ) {}
 
   @Post(':id/check')
@@ -44,24 +45,30 @@ export class EdgeChecksController {
   ): Promise<TcpEdgeCheck> {
     const client = readSource(source);
     const given = destination === undefined ? undefined : readDestination(destination);
-    return this.turns.run(request, async () => {
+    return this.limit.run(request, async () => {
       const { accountId } = request.caller;
       const read = await this.edges.find({ accountId, id });
       if (read === undefined) throw TCP_EDGES.notFound();
-      const [traffic, rules, not_served] = await Promise.all([
-        this.edges.policyOf(read.edge),
+      const [ipPolicies, hasTooManyRules] = await Promise.all([
         this.policies.deciding(accountId, read.policyIds, client.address),
-        this.notServed(accountId, read.edge),
+        this.policies.areTooMany(accountId, read.policyIds),
       ]);
+      const beyond = beyondMaximum(read.edge, hasTooManyRules);
       const server = given ?? serverAt(client, read.edge.hostports[0]?.canonical);
-      return { ...checkEdge(read.edge, traffic, compiled(rules), { client, server }, request.baseUrl), not_served };
+      const check = checkEdge(read, ipPolicies, beyond, { client, server }, request.baseUrl);
+      return { ...check, not_served: await this.notServed(accountId, read, beyond) };
     });
   }
 
-  private async notServed(accountId: string, { hostports }: TcpEdge): Promise<NotServedHostport[]> {
-    const { judge } = await this.reserved.read(hostports.map(({ canonical }) => addressTarget(canonical)));
+  private async notServed(
+    accountId: string,
+    { edge: { hostports }, trafficPolicy }: ReadEdge,
+    beyond: BeyondMaximum | undefined,
+  ): Promise<NotServedHostport[]> {
+    const closed = beyond ?? (trafficPolicy instanceof UnreadablePolicy ? 'traffic_policy_unreadable' : undefined);
+    const { refusalOf } = await this.reserved.read(hostports.map(({ canonical }) => addressTarget(canonical)));
     return hostports.flatMap(({ text, canonical }) => {
-      const reason = judge(accountId, addressTarget(canonical));
+      const reason = refusalOf(accountId, addressTarget(canonical)) ?? closed;
       return reason === undefined ? [] : [{ hostport: text, reason }];
     });
   }

@@ -1,8 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { onPrimary, POOL, queryNamed, wantedRows } from '../../../database/index.js';
+import { type NamedStatement, onPrimary, POOL, queryNamed, wantedRows } from '../../../database/index.js';
 import { isId } from '../../../kernel/ids.js';
-import { type Address, type IpRule, networksContaining } from '../../../rules/index.js';
+import {
+  type Address,
+  compilePolicy,
+  type IpPolicies,
+  type IpRule,
+  MAX_IP_RULES,
+  networksContaining,
+} from '../../../rules/index.js';
 
 /** All rules of the policies, up to `$3` rows. The inner limits bound what one account can make the database read. */
 const RULES = onPrimary({
@@ -30,6 +37,16 @@ const DECIDING = onPrimary({
     ) r on true`,
 });
 
+/** The number of rules of the policies, up to `$3`. */
+const COUNT = onPrimary({
+  name: 'ip_rules_count',
+  text: `select count(*)::int as n from (
+      select from unnest($2::text[]) as wanted(id) cross join lateral (
+        select from ip_policy_rules r where r.account_id = $1 and r.ip_policy_id = wanted.id limit $3::int
+      ) r limit $3::int
+    ) found`,
+});
+
 /** One row for a policy without rules. */
 interface RuleRow {
   readonly policyId: string;
@@ -47,30 +64,39 @@ export type RulesByPolicy = ReadonlyMap<string, readonly IpRule[]>;
 export class EdgePolicies {
   constructor(@Inject(POOL) private readonly pool: Pool) {}
 
-  /** All rules. Undefined if they are more than `max`; a policy without rules counts as one. */
-  async rules(accountId: string, policyIds: readonly string[], max: number): Promise<RulesByPolicy | undefined> {
-    const { rows } = await queryNamed<RuleRow>(this.pool, RULES, [accountId, policyIds.filter(mayExist), max + 1]);
-    return rows.length > max ? undefined : byPolicy(rows);
-  }
-
-  /** For each policy that exists, the rule that decides about the address, if there is one. */
-  deciding(accountId: string, policyIds: readonly string[], address: Address): Promise<RulesByPolicy> {
-    return this.ofNetworks(accountId, policyIds, networksContaining(address));
-  }
-
-  /** Each policy that exists, without its rules. */
-  existing(accountId: string, policyIds: readonly string[]): Promise<RulesByPolicy> {
-    return this.ofNetworks(accountId, policyIds, []);
-  }
-
-  private async ofNetworks(
-    accountId: string,
-    policyIds: readonly string[],
-    networks: readonly string[],
-  ): Promise<RulesByPolicy> {
+  /** All rules. Undefined if they are more than MAX_IP_RULES. */
+  async rules(accountId: string, policyIds: readonly string[]): Promise<RulesByPolicy | undefined> {
     const ids = policyIds.filter(mayExist);
-    if (ids.length === 0) return new Map();
-    return byPolicy((await queryNamed<RuleRow>(this.pool, DECIDING, [accountId, ids, networks])).rows);
+    // A policy without rules has a row too.
+    const rows = await this.ask<RuleRow>(RULES, accountId, ids, MAX_IP_RULES + 1 + ids.length);
+    return rows.filter(({ id }) => id !== null).length > MAX_IP_RULES ? undefined : byPolicy(rows);
+  }
+
+  async areTooMany(accountId: string, policyIds: readonly string[]): Promise<boolean> {
+    const [count] = await this.ask<{ n: number }>(COUNT, accountId, policyIds.filter(mayExist), MAX_IP_RULES + 1);
+    return (count?.n ?? 0) > MAX_IP_RULES;
+  }
+
+  /** The policies that exist, each with the rule that decides about the address, if there is one. */
+  async deciding(accountId: string, policyIds: readonly string[], address: Address): Promise<IpPolicies> {
+    const ids = policyIds.filter(mayExist);
+    const rows = await this.ask<RuleRow>(DECIDING, accountId, ids, networksContaining(address));
+    return new Map([...byPolicy(rows)].map(([id, rules]) => [id, compilePolicy(rules)]));
+  }
+
+  /** The policies that exist. */
+  async existing(accountId: string, policyIds: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
+    return byPolicy(await this.ask<RuleRow>(DECIDING, accountId, policyIds.filter(mayExist), []));
+  }
+
+  private async ask<Row extends object>(
+    statement: NamedStatement,
+    accountId: string,
+    ids: readonly string[],
+    further: unknown,
+  ) {
+    if (ids.length === 0) return [];
+    return (await queryNamed<Row>(this.pool, statement, [accountId, ids, further])).rows;
   }
 }
 

@@ -4,8 +4,9 @@ import {
   type IpDecision,
   type IpReason,
   type IpRule,
-  MAX_NAMED_IP_POLICIES,
-  MAX_TRAFFIC_POLICY_BYTES,
+  MAX_IP_POLICIES,
+  MAX_IP_RULES,
+  MAX_READ_POLICY_BYTES,
 } from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
@@ -13,22 +14,16 @@ import { List, TextOfBytes } from '../../http/validated-body.js';
 import { ACTIONS } from '../../ip-policies/ip-policy-rule.js';
 import { IP_POLICY_RULES } from '../../ip-policies/ip-policy-rules.resource.js';
 import { RESERVATION_REASONS, type ReservationReason } from '../../reservations/reservation.js';
-import { IP_POLICY, MAX_IP_POLICIES } from '../../tcp-edges/edge-modules.js';
+import { IP_POLICY } from '../../tcp-edges/edge-modules.js';
 import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
-import { MAX_EDGES_OF_A_HOSTPORT, POLICY_BYTES_OF_A_NAME } from '../../tcp-edges/tcp-edges.read-model.js';
+import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../binds/binds.resource.js';
 import { DESTINATION, SOURCE, TrafficPolicyCheck } from '../traffic-policies/traffic-check.resource.js';
+import { BEYOND_MAXIMUM, type BeyondMaximum } from './closed-edge.js';
 
-/** A policy of the largest size fits, even beside the edges of another account. These rules take some 2 MB. */
-export const MAX_RULES_OF_AN_ANSWER = 20_000;
-/**
- * Twice what one edge can take: the IP policies that its IP restriction and its traffic policy name, and the text of the
- * traffic policy. It bounds the time in which the policies of an answer are read.
- */
-export const MAX_SIZE_OF_AN_ANSWER =
-  2 * (MAX_IP_POLICIES + MAX_NAMED_IP_POLICIES + MAX_TRAFFIC_POLICY_BYTES / POLICY_BYTES_OF_A_NAME);
-const SIZE_LIMIT = `${MAX_SIZE_OF_AN_ANSWER} IP policies, where ${POLICY_BYTES_OF_A_NAME} bytes of a traffic policy count as one`;
+/** The most bytes of the edges of an answer, as JSON. One edge with 5,000 rules and 1,000 hostports has some 1 MiB. */
+export const MAX_BYTES_OF_AN_ANSWER = 4 * 1024 * 1024;
 
 const RULE_ID = { description: 'Id of the rule.', example: `ipr_${EXAMPLE_KSUID}` };
 const CIDR = { description: 'The network, in canonical form.', example: '203.0.113.0/24' };
@@ -82,6 +77,8 @@ export class MatchedIpRule {
 
 /** The IP restriction lets the address in, and the traffic policy does not. */
 const BY_TRAFFIC_POLICY = 'traffic_policy';
+const BEYOND = `\`too_many_ip_policies\`, \`too_many_ip_rules\`: the IP restriction names more than ${MAX_IP_POLICIES} IP policies, or the IP policies of the edge have more than ${MAX_IP_RULES} rules in all`;
+const UNREADABLE = 'traffic_policy_unreadable';
 
 export class EdgeCheck {
   @ApiField({
@@ -94,11 +91,11 @@ export class EdgeCheck {
       'Reason for the answer. `allowed`: a rule allows the address and none denies it. `denied`: a rule denies it. ' +
       '`no_rule_allows`: no rule allows it. `policy_unknown`: the edge names a policy that does not exist, and no rule denies the address. ' +
       '`restriction_disabled`, `no_restriction`: no IP restriction keeps an address out. `traffic_policy`: the IP restriction lets ' +
-      'the address in, and the traffic policy does not.',
-    enum: [...IP_REASONS, BY_TRAFFIC_POLICY],
+      `the address in, and the traffic policy does not. ${BEYOND}: the edge is closed.`,
+    enum: [...IP_REASONS, BY_TRAFFIC_POLICY, ...BEYOND_MAXIMUM],
     example: 'allowed',
   })
-  reason!: IpReason | typeof BY_TRAFFIC_POLICY;
+  reason!: IpReason | typeof BY_TRAFFIC_POLICY | BeyondMaximum;
   @ApiField({
     description: 'The rule by which the IP restriction decided; null if none did.',
     type: MatchedIpRule,
@@ -129,28 +126,34 @@ export class NotServedHostport {
     description:
       'Why no gateway serves the edge there. `reserved_elsewhere`: another account has reserved the hostport, or a domain ' +
       'that covers its host. `not_reserved`: it is in a pool and nobody has reserved it, or its reservation was deleted a ' +
-      'short time ago.',
-    enum: RESERVATION_REASONS,
+      `short time ago. ${BEYOND}. \`${UNREADABLE}\`: the traffic policy cannot be applied, see \`traffic_policy.error\`.`,
+    enum: [...RESERVATION_REASONS, ...BEYOND_MAXIMUM, UNREADABLE],
     example: 'not_reserved',
   })
-  reason!: ReservationReason;
+  reason!: ReservationReason | BeyondMaximum | typeof UNREADABLE;
 }
 
 export class TcpEdgeCheck extends EdgeCheck {
   @ApiField({
-    description: 'The hostports of the edge at which it is not served, since the account may not have them.',
+    description:
+      'The hostports of the edge at which it is not served, since the account may not have them, or the edge is closed.',
     listOf: NotServedHostport,
     example: [],
   })
   not_served!: NotServedHostport[];
 }
 
-export function toEdgeCheck(decision: IpDecision, traffic: TrafficPolicyCheck | null, baseUrl: string): EdgeCheck {
+export function toEdgeCheck(
+  decision: IpDecision,
+  traffic: TrafficPolicyCheck | null,
+  beyond: BeyondMaximum | undefined,
+  baseUrl: string,
+): EdgeCheck {
   const { allowed, reason, rule, policyId, unknownPolicyIds } = decision;
   const policyRef = (id: string): IpPolicyRef => ({ id, uri: `${baseUrl}${IP_POLICY.pathOf(id)}` });
   return {
-    allowed: allowed && traffic?.allowed !== false,
-    reason: traffic?.allowed === false ? BY_TRAFFIC_POLICY : reason,
+    allowed: allowed && traffic?.allowed !== false && beyond === undefined,
+    reason: beyond ?? (traffic?.allowed === false ? BY_TRAFFIC_POLICY : reason),
     matched_rule: rule === undefined ? null : toMatchedRule(rule, baseUrl),
     ip_policy: policyId === undefined ? null : policyRef(policyId),
     unknown_ip_policies: unknownPolicyIds.map(policyRef),
@@ -179,7 +182,8 @@ export class ResolvedIpPolicy {
   })
   exists!: boolean;
   @ApiField({
-    description: `The rules, oldest first. Null if the policy does not exist, or if the question has a \`source\`. Null too if the account has more than its share of the ${MAX_RULES_OF_AN_ANSWER} rules of an answer: then ask with \`source\`.`,
+    description:
+      'The rules, oldest first. Null if the policy does not exist, if the question has a `source`, or if the edge has too many: see `ip_policies_error`.',
     listOf: ResolvedIpRule,
     nullable: true,
   })
@@ -204,13 +208,24 @@ export class ListedEdge {
     example: `ac_${EXAMPLE_KSUID}`,
   })
   account_id!: string;
-  @ApiField({ description: 'The TCP edge.', type: TcpEdgeResource }) edge!: TcpEdgeResource;
+  @ApiField({
+    description: `The TCP edge. The \`value\` of a traffic policy of more than ${MAX_READ_POLICY_BYTES} bytes is left out, and empty.`,
+    type: TcpEdgeResource,
+  })
+  edge!: TcpEdgeResource;
   @ApiField({
     description:
       'The IP policies that the IP restriction names, then those that the enabled traffic policy names, each once.',
     listOf: ResolvedIpPolicy,
   })
   ip_policies!: ResolvedIpPolicy[];
+  @ApiField({
+    description: `Why the edge is closed for every client, as a sentence: its IP policies, or their rules, are more than ${MAX_IP_POLICIES} or ${MAX_IP_RULES}. Null if they are not. Let no client in by such an edge.`,
+    type: 'string',
+    nullable: true,
+    example: null,
+  })
+  ip_policies_error!: string | null;
   @ApiField({
     description:
       'Why the enabled traffic policy of the edge cannot be applied, as a sentence. Null if it can, or if there is none. ' +
@@ -231,49 +246,37 @@ export class ListedEdge {
   check!: EdgeCheck | null;
 }
 
-const LEFT_OUT = {
-  description: `The number of edges that are left out, since the edges of an answer name at most ${SIZE_LIMIT}. Let no client in by an edge that is left out.`,
+const OTHERS = {
+  description: `How many other edges list the hostport, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
   type: 'integer',
   example: 0,
 } as const;
+const SERVED = `of the first ${MAX_EDGES_OF_A_HOSTPORT} edges that list the hostport and may be served there, in the order in which they listed it, the first one whose backend is enabled; null if there is none`;
 
-const BEFORE_LEFT_OUT = {
-  description:
-    'How many edges at the beginning of `edges` come before the first edge that is left out; all of them if none is left out. Serve only these: an edge that is left out may be the one that serves.',
-  type: 'integer',
-  example: 1,
-} as const;
-
-export class ListedEdges {
-  @ApiField({
-    description: `The edges that list the hostport and may be served there, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}. Empty if there are none.`,
-    listOf: ListedEdge,
-  })
-  edges!: ListedEdge[];
-  @ApiField(LEFT_OUT) left_out!: number;
-  @ApiField(BEFORE_LEFT_OUT) before_left_out!: number;
+export class EdgeOfHostport {
+  @ApiField({ description: `The edge that is served at the hostport: ${SERVED}.`, type: ListedEdge, nullable: true })
+  edge!: ListedEdge | null;
+  @ApiField(OTHERS) others!: number;
 }
 
-export class EdgesOfHostport {
+export class AnswerAboutHostport {
   @ApiField({ description: 'The hostport, in canonical form.', example: '1.tcp.example.com:20000' }) hostport!: string;
   @ApiField({
-    description: `Ids of the edges that list it and may be served there, in the order in which they listed it, at most ${MAX_EDGES_OF_A_HOSTPORT}.`,
-    type: 'array',
-    items: { type: 'string' },
-    example: [`edgtcp_${EXAMPLE_KSUID}`],
+    description: `Id of the edge that is served there: ${SERVED}.`,
+    type: 'string',
+    nullable: true,
+    example: `edgtcp_${EXAMPLE_KSUID}`,
   })
-  edge_ids!: string[];
-  @ApiField(LEFT_OUT) left_out!: number;
-  @ApiField({ ...BEFORE_LEFT_OUT, description: BEFORE_LEFT_OUT.description.replaceAll('`edges`', '`edge_ids`') })
-  before_left_out!: number;
+  edge_id!: string | null;
+  @ApiField(OTHERS) others!: number;
 }
 
 export class EdgesOfHostports {
-  @ApiField({ description: 'Each edge that lists one of the hostports, once.', listOf: ListedEdge })
+  @ApiField({ description: 'Each edge that is served at one of the hostports, once.', listOf: ListedEdge })
   edges!: ListedEdge[];
   @ApiField({
-    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges are more than ${MAX_EDGES_OF_A_HOSTPORT}, name more than ${SIZE_LIMIT}, or have too many rules, or if their traffic policies take long to read: ask again about the missing ones. The first hostport is never missing.`,
-    listOf: EdgesOfHostport,
+    description: `An answer for each hostport, in the order of the question. Hostports are missing if the edges have more than ${MAX_BYTES_OF_AN_ANSWER} bytes as JSON, or take long to read: ask again about the missing ones. The first hostport is never missing.`,
+    listOf: AnswerAboutHostport,
   })
-  hostports!: EdgesOfHostport[];
+  hostports!: AnswerAboutHostport[];
 }

@@ -12,7 +12,7 @@ import { readRequiredParameter } from '../binds/gateway-requests.js';
 import { readDestination, readSource, serverAt } from '../traffic-policies/endpoints.js';
 import type { AskedConnection } from '../traffic-policies/traffic-check.js';
 import { DESTINATION, SOURCE } from '../traffic-policies/traffic-check.resource.js';
-import { EdgesOfHostports, FindEdgesBody, ListedEdges, readHostports } from './edges.resource.js';
+import { EdgeOfHostport, EdgesOfHostports, FindEdgesBody, readHostports } from './edges.resource.js';
 import { GatewayEdges } from './gateway-edges.js';
 
 @ApiTag('SSH gateways')
@@ -22,11 +22,11 @@ export class GatewayEdgesController {
 
   @Get()
   @RouteConfig({ isForGateways: true })
-  @ApiGatewayAnswer(ListedEdges, {
-    id: 'findEdges',
-    summary: 'Find the TCP edges that list a hostport',
+  @ApiGatewayAnswer(EdgeOfHostport, {
+    id: 'findEdge',
+    summary: 'Find the TCP edge that is served at a hostport',
     description:
-      'Each edge has the labels of its tunnel group and the rules of the IP policies that its IP restriction and its traffic policy name. With `source`, the answer says whether each edge lets this address in, by both, and leaves out the rules.',
+      'The edge has the labels of its tunnel group and the rules of the IP policies that its IP restriction and its traffic policy name. With `source`, the answer says whether the edge lets this address in, by both, and leaves out the rules.',
     parameters: [
       requiredParameter('hostport', 'Hostport as `host:port`, in any spelling.', '1.tcp.example.com:20000'),
       queryParameter('source', SOURCE.description, { type: 'string', examples: [SOURCE.example] }),
@@ -43,7 +43,7 @@ export class GatewayEdgesController {
     ],
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
   })
-  async find(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<ListedEdges> {
+  async find(@Query() query: Record<string, unknown>, @Req() request: FastifyRequest): Promise<EdgeOfHostport> {
     const { canonical } = parseHostport(readRequiredParameter(query, 'hostport'), 'hostport');
     return this.edges.list(gatewayOf(request), canonical, readAsked(query, canonical), request.baseUrl);
   }
@@ -53,7 +53,7 @@ export class GatewayEdgesController {
   @RouteConfig({ isForGateways: true })
   @ApiGatewayAnswer(EdgesOfHostports, {
     id: 'findEdgesOfHostports',
-    summary: 'Find the TCP edges that list several hostports',
+    summary: 'Find the TCP edges that are served at several hostports',
     description: 'Lists each edge once, with the labels of its tunnel group and the rules of its IP policies.',
     problems: ['request_malformed', 'hostport_malformed', 'hostport_port_out_of_range'],
   })

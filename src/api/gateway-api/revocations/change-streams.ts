@@ -2,8 +2,7 @@ import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
 import type { Ref } from '../../../database/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
-import { Problem } from '../../../kernel/problem.js';
-import { Places } from '../../instance/places.js';
+import { Places } from '../../../kernel/places.js';
 import type { ChangeWatch } from './change-watch.js';
 
 export interface StreamLimits {
@@ -49,7 +48,6 @@ export const STREAM_LIMITS: StreamLimits = {
   maxStreamsOfToken: 10,
   maxUnreadBytes: 1024 * 1024,
 };
-const ALL_TOKENS = 'of all tokens';
 /** When a gateway should reconnect. */
 const RETRY_MS = 1_000;
 /** How long a reader may take to read the end of its stream before the connection is cut. */
@@ -61,7 +59,7 @@ const MAX_ENDING_MS = 1_000;
  */
 export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy {
   private readonly streams = new Set<Readable>();
-  private readonly places = new Places();
+  private readonly places: Places;
   private readonly behind = new WeakSet<Readable>();
   /** The number of the last event of each stream. */
   private readonly numbers = new WeakMap<Readable, number>();
@@ -73,7 +71,9 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     /** The events that tell of these changes, in their order. */
     private readonly eventsOf: (changed: readonly Changed[]) => Iterable<StreamEvent>,
     private readonly limits: StreamLimits = STREAM_LIMITS,
-  ) {}
+  ) {
+    this.places = new Places([limits.maxStreams, limits.maxStreamsOfToken]);
+  }
 
   /** Open streams of this process. */
   get size(): number {
@@ -87,8 +87,8 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   }
 
   /**
-   * Opens a stream of the changes that the reader hears. Throws Problem 429 above a maximum. Rejects if the database is
-   * away.
+   * Opens a stream of the changes that the reader hears. Throws Problem 429 above the maximum of the reader, and 503 above
+   * that of the instance. Rejects if the database is away.
    */
   async open(disconnected: AbortSignal, reader: StreamReader<Changed>): Promise<Readable> {
     const leave = this.enter(reader);
@@ -122,19 +122,10 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     return stream;
   }
 
-  /** Takes a place among the streams of the reader's place, and one among all; returns a function that gives both back. */
   private enter({ place, who, advice }: StreamReader<Changed>): () => void {
     const { maxStreams, maxStreamsOfToken } = this.limits;
-    if (!this.places.take(place, maxStreamsOfToken)) {
-      throw tooMany(`${who} already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`);
-    }
-    if (this.places.take(ALL_TOKENS, maxStreams)) {
-      return () => {
-        for (const name of [place, ALL_TOKENS]) this.places.giveBack(name);
-      };
-    }
-    this.places.giveBack(place);
-    throw tooMany(`This instance already has ${maxStreams} streams of changes; close one.`);
+    const own = `${who} already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`;
+    return this.places.enter([place], own, `This instance already has ${maxStreams} streams of changes; close one.`);
   }
 
   private make(): Readable {
@@ -181,8 +172,6 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     }
   }
 }
-
-const tooMany = (message: string): Problem => new Problem('too_many_requests', message);
 
 /** Ends a stream. What its reader does not take soon is cut off. */
 export function end(stream: Readable): void {

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { inTransaction, type NamedStatement, onlyRow, POOL, type Transaction } from '../../../database/index.js';
-import { AccountTurns } from '../../../kernel/account-turns.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import { firstIdOf, type IdPrefix, isId } from '../../../kernel/ids.js';
+import { LimitedWork } from '../../../kernel/limited-work.js';
 import { Problem } from '../../../kernel/problem.js';
 import { type Row, SessionEnds, type SessionOfCredential } from './session-ends.js';
 import type { SessionReport } from './session-report.js';
@@ -30,7 +30,7 @@ const MAX_TUNNELS_OF_GATEWAY = 100_000;
 /** A gateway that was silent for longer, and still has its sessions, has them twice in the records. */
 const FORGET_ENDS_OF_MS = 2 * 86_400_000;
 /** Reports at once, of all tokens and of one: each holds a connection of the pool, which questions of gateways need too. */
-const TURNS = { atOnce: 4, atOnceOfAccount: 2, waiting: 2_000, waitingOfAccount: 200 };
+const LIMITS = { atOnce: 4, atOnceOfAccount: 2, waiting: 2_000, waitingOfAccount: 200 };
 
 /** Why a part of a report does not count. */
 export const IGNORED = [
@@ -86,7 +86,7 @@ interface GatewayRun {
 /** Takes the reports of gateways. Each is one transaction, so it counts wholly or not at all. */
 @Injectable()
 export class SessionReports {
-  private readonly turns = new AccountTurns({ noun: 'reports of gateways', ...TURNS });
+  private readonly reports = new LimitedWork({ noun: 'reports of gateways', ...LIMITS });
 
   constructor(@Inject(POOL) private readonly pool: Pool) {}
 
@@ -94,11 +94,11 @@ export class SessionReports {
   take(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
     refuseOtherAccounts(gateway, report);
     const token = String(gateway.identity);
-    this.turns.refuseIfFull(token);
-    return this.turns.run(token, () => this.inTurn(gateway, report));
+    this.reports.refuseIfFull(token);
+    return this.reports.run(token, () => this.takeWhole(gateway, report));
   }
 
-  private inTurn(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
+  private takeWhole(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
     return inTransaction(this.pool, async (transaction) => {
       const run = await this.runOf(transaction, gateway, report);
       const isNew = run === undefined || run.is_lost;

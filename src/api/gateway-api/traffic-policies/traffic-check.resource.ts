@@ -1,7 +1,8 @@
 import { malformed } from '../../../kernel/problem.js';
-import { MAX_LOG_BYTES, MAX_TRAFFIC_POLICY_BYTES, TRAFFIC_REASONS, type TrafficReason } from '../../../rules/index.js';
+import { MAX_LOG_BYTES, TRAFFIC_REASONS, type TrafficReason } from '../../../rules/index.js';
 import { ApiField } from '../../http/openapi/decorators.js';
 import { TextOfBytes } from '../../http/validated-body.js';
+import { MAX_TRAFFIC_POLICY_BYTES } from '../../tcp-edges/edge-modules.js';
 import { IpPolicyRef } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../binds/binds.resource.js';
 

@@ -1,6 +1,6 @@
 import {
-  type compilePolicy,
   decideTcpConnect,
+  type IpPolicies,
   type PolicyReading,
   type TcpConnection,
   type TrafficDecision,
@@ -9,9 +9,6 @@ import {
 import { IP_POLICY } from '../../tcp-edges/edge-modules.js';
 import type { Endpoint } from './endpoints.js';
 import type { TrafficPolicyCheck } from './traffic-check.resource.js';
-
-/** IP policies by their ids. One that does not exist has no entry. */
-export type IpPolicies = ReadonlyMap<string, ReturnType<typeof compilePolicy>>;
 
 /** Who connects, where, and when. */
 export interface AskedConnection {
@@ -28,16 +25,21 @@ export function connectionOf({ client, server, startedAt }: AskedConnection, end
 }
 
 /** What a traffic policy does with a connection. */
-export function checkTraffic(
-  read: PolicyReading,
+export const checkTraffic = (
+  policy: PolicyReading,
   connection: TcpConnection,
   ipPolicies: IpPolicies,
   baseUrl: string,
-): TrafficPolicyCheck {
-  if (read instanceof UnreadablePolicy) {
-    return { allowed: false, reason: 'unreadable', ...NOTHING, error: read.message };
+): TrafficPolicyCheck =>
+  toTrafficCheck(
+    policy instanceof UnreadablePolicy ? policy : decideTcpConnect(policy, connection, ipPolicies),
+    baseUrl,
+  );
+
+export function toTrafficCheck(decision: TrafficDecision | UnreadablePolicy, baseUrl: string): TrafficPolicyCheck {
+  if (decision instanceof UnreadablePolicy) {
+    return { allowed: false, reason: 'unreadable', ...NOTHING, error: decision.message };
   }
-  const decision = decideTcpConnect(read, connection, ipPolicies);
   const { allowed, reason, place = null, ruleIndex, ruleName = null, actionType = null, ip } = decision;
   const { logs, logsLeftOut } = decision;
   return {

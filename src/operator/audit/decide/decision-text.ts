@@ -1,5 +1,6 @@
 import type { RepeatableDecision } from '../../../api/gateway-api/decide-again/decide-again.js';
 import type { DecisionAnswer } from '../../../api/gateway-api/decide-again/recorded-decision.js';
+import { MAX_RULES_PER_KEY } from '../../../api/gateway-api/decisions/key-access.js';
 import type { BindTarget } from '../../../rules/index.js';
 import { safeJson } from '../format.js';
 
@@ -14,7 +15,7 @@ export function questionLines(decision: RepeatableDecision): string[] {
     `${id}, decided ${decidedAt} for the gateway ${by}`,
     `asked: may ${fingerprint} bind ${safeJson(targetText(target))}, ${from}?`,
     `answered then: ${sentenceOf(answer)}`,
-    `as of: ${momentText(decision)}`,
+    `as of: ${momentText(decision)}${limitText(decision)}`,
   ];
 }
 
@@ -29,6 +30,10 @@ function momentText({ isKeyDenied, gatewayAccount, logPosition, readAt, answer }
   if (logPosition === null) return `${readAt}, in the logs of all accounts${served}`;
   return `position ${logPosition} of the log of ${answer.account_id}, read ${readAt}${served}`;
 }
+
+/** Of a time with another maximum. */
+const limitText = ({ maxRules }: RepeatableDecision): string =>
+  maxRules === MAX_RULES_PER_KEY ? '' : `, by up to ${maxRules} rules of the key`;
 
 /** An answer in words. */
 export function sentenceOf({ allowed, reason, ...answer }: DecisionAnswer): string {

@@ -1,0 +1,5 @@
+/** An address and a port. */
+export interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
