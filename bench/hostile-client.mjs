@@ -8,6 +8,8 @@ import ssh2 from 'ssh2';
 import Protocol from 'ssh2/lib/protocol/Protocol.js';
 
 const HOST = '127.0.0.1';
+/** Connections that come at once at most: those of 20 ms. */
+const MAX_BURST = 120;
 const [attack, portText, keyFile] = process.argv.slice(2);
 const port = Number(portText);
 process.on('uncaughtException', () => undefined);
@@ -127,7 +129,10 @@ const ATTACKS = {
   '6,000 connections a second of one stranger': () => {
     let [made, began] = [0, performance.now()];
     setInterval(() => {
-      for (const due = (performance.now() - began) * 6; made < due; made += 1) {
+      const due = (performance.now() - began) * 6;
+      // A stranger's machine does not wait for this one's cores: what is late is not made up for in one burst.
+      made = Math.max(made, due - MAX_BURST);
+      for (; made < due; made += 1) {
         const socket = connect({ host: HOST, port, localAddress: '127.0.3.1' }).on('error', () => undefined);
         socket.resume();
       }

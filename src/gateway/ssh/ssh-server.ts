@@ -19,6 +19,8 @@ import { Login } from './login.js';
 
 /** The limit of requests without an answer is at least this, since OpenSSH asks for all its binds at once. */
 const MIN_MAX_PENDING = 1_000;
+/** New connections that wait to be accepted. A client that finds no room tries again only after a second. */
+const BACKLOG = 4_096;
 const CONNECTIONS_BURST_MS = 2_000;
 /**
  * How long a connection that has not logged in keeps its place against one of a source that has as many. It is the time of
@@ -44,12 +46,12 @@ export class SshServer implements GatewayPart {
     this.limits = new Limits(settings);
     this.strangers = new Places([settings.maxStrangers], TENURE_MS);
     this.connections = new Rate(settings.maxConnectionsPerSecond, CONNECTIONS_BURST_MS);
-    this.server = createServer({ noDelay: true }, (socket) => this.take(socket));
+    this.server = createServer({ pauseOnConnect: true }, (socket) => this.take(socket));
   }
 
   async start(): Promise<void> {
     try {
-      this.server.listen(this.context.settings.sshListen);
+      this.server.listen({ ...this.context.settings.sshListen, backlog: BACKLOG });
       await once(this.server, 'listening');
     } catch (error) {
       throw new OperatorError(`GATEWAY_LISTEN cannot be used: ${messageOf(error)}`);
@@ -70,7 +72,7 @@ export class SshServer implements GatewayPart {
     return { host: address.address, port: address.port };
   }
 
-  /** Asked before anything of the connection is made. The header of a balancer names the client only later. */
+  /** Asked before anything of the connection is made or read. The header of a balancer names the client only later. */
   private mayCome(socket: Socket): boolean {
     const { remoteAddress = '' } = socket;
     return this.isBalancer(remoteAddress) || this.isWithinRate(socket, remoteAddress);
@@ -89,11 +91,12 @@ export class SshServer implements GatewayPart {
   private take(socket: Socket): void {
     if (!this.mayCome(socket)) return void socket.destroy();
     const { remoteAddress = '' } = socket;
-    socket.on('error', () => undefined);
+    socket.setNoDelay(true).on('error', () => undefined);
     this.sockets.add(socket);
     socket.once('close', () => this.sockets.delete(socket));
     if (this.isBalancer(remoteAddress)) this.askBalancer(socket, remoteAddress);
     else this.admit(socket, remoteAddress);
+    socket.resume();
   }
 
   /** Until the header names the client, the connection counts for the balancer. */
