@@ -1,0 +1,63 @@
+// `node .ci/suites.mjs COMMIT`: prints the suites that the changes since this commit ask for, a line each: the project of
+// Jest, and a pattern of its files. Without a commit, or with one that is unknown here, it prints every suite whole.
+import { spawnSync } from 'node:child_process';
+import { pathToFileURL } from 'node:url';
+
+/** The suites that `npm test` and `npm run test:program` do not have. */
+export const PROJECTS = ['e2e', 'faults', 'ha', 'load'];
+
+/** One journey through the real programs for each row of "What always holds". Every run has it. */
+export const JOURNEYS = ['e2e', 'journeys'];
+
+/** What a changed path asks for: a pattern of paths, a project, and a pattern of its files. */
+export const ROOMS = [
+  [
+    '^src/(gateway|rules|kernel)/',
+    'e2e',
+    'own-gateway-(binds|edges|limits|outage|rights|sessions|take-over)|gateway-bytes|hostile|with-gateway',
+  ],
+  ['^src/gateway/', 'e2e', 'own-gateway|whole-loop|reservations|alerts|fail2ban'],
+  ['^src/gateway/', 'faults', 'own-gateway|tunnel-sessions'],
+  ['^src/rules/public-keys/', 'e2e', 'public-key-oracle|real-keys|authorized-keys-command'],
+  ['^src/api/gateway-api/', 'e2e', 'own-gateway-(rights|sessions|outage|edges)|sshd-gateway|authorized-keys-command'],
+  ['^src/api/gateway-api/', 'faults', 'tunnel-sessions'],
+  ['^src/api/', 'e2e', 'query-plans|docs-page|reservations'],
+  ['^src/api/(http|resources|audit|tunnel-sessions)/', 'load', 'neighbours|followers'],
+  ['^src/operator/sshd-reaper/', 'e2e', 'sshd'],
+  ['^src/operator/', 'e2e', 'doctor|operations\\.spec|moving|data-remove|digests'],
+  ['^src/(operator/start/|main\\.ts|database/embedded/)', 'e2e', 'start|with-gateway|embedded-postgres'],
+  ['^src/event-log/', 'load', ''],
+  ['^src/event-log/', 'e2e', 'query-plans|operations|digests|upgrade'],
+  ['^src/(event-log/append|database)/', 'faults', ''],
+  ['^src/database/', 'ha', ''],
+  ['^(src/database|migrations)/', 'e2e', 'query-plans|upgrade|embedded-postgres'],
+  ['^(README\\.md|docs/tour\\.md)', 'e2e', 'tour'],
+  ['^docs/(operating|backup|monitoring|logs|failover)', 'e2e', 'operating|alerts|fail2ban|systemd|operations-year'],
+  ['^docs/(sshd-gateway|gateways|own)', 'e2e', 'sshd-guide|systemd|sshd-gateway'],
+  ['^(package(-lock)?\\.json|Dockerfile|docker-compose\\.yml|\\.dockerignore)', 'e2e', 'package|container|start'],
+];
+
+/** The suites of these paths: for each project the patterns of its files, '' for all of them. */
+export function suitesOf(paths) {
+  const patterns = new Map([[JOURNEYS[0], new Set([JOURNEYS[1]])]]);
+  const add = (project, files) => patterns.set(project, (patterns.get(project) ?? new Set()).add(files));
+  for (const path of paths) {
+    for (const [room, project, files] of ROOMS) if (new RegExp(room).test(path)) add(project, files);
+    const [, project, file] = /^test\/(e2e|faults|ha|load)\/([a-z0-9-]+)\.spec\.ts$/.exec(path) ?? [];
+    if (project !== undefined) add(project, file);
+  }
+  return [...patterns].map(([project, files]) => [project, files.has('') ? '' : [...files].join('|')]);
+}
+
+/** Undefined if git does not know the commit. */
+function changedSince(commit) {
+  const { status, stdout } = spawnSync('git', ['diff', '--name-only', commit, 'HEAD'], { encoding: 'utf8' });
+  return status === 0 ? stdout.split('\n').filter(Boolean) : undefined;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [, , commit] = process.argv;
+  const paths = commit ? changedSince(commit) : undefined;
+  const suites = paths === undefined ? PROJECTS.map((project) => [project, '']) : suitesOf(paths);
+  console.log(suites.map(([project, files]) => `${project} ${files}`.trim()).join('\n'));
+}

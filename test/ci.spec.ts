@@ -1,0 +1,43 @@
+import { readdirSync } from 'node:fs';
+import { expect, it } from '@jest/globals';
+import { JOURNEYS, PROJECTS, ROOMS, suitesOf } from '../.ci/suites.mjs';
+import { REPOSITORY } from './support/documents.js';
+
+const filesOf = (project: string): string[] =>
+  readdirSync(`${REPOSITORY}/test/${project}`).filter((file) => file.endsWith('.spec.ts'));
+
+it('each file of a suite runs when some room changes', () => {
+  const patterns = [JOURNEYS, ...ROOMS.map(([, project, files]) => [project, files])];
+  const never = PROJECTS.flatMap((project) =>
+    filesOf(project).filter(
+      (file) => !patterns.some(([one, files = '']) => one === project && new RegExp(files).test(file)),
+    ),
+  );
+  expect(never).toEqual([]);
+});
+
+it('each pattern of a room finds a file', () => {
+  const idle = ROOMS.filter(
+    ([, project = '', files = '']) => !filesOf(project).some((file) => new RegExp(files).test(file)),
+  );
+  expect(idle).toEqual([]);
+});
+
+it.each<[string, string[][]]>([
+  ['docs/api.md', [['e2e', 'journeys']]],
+  ['README.md', [['e2e', 'journeys|tour']]],
+  [
+    'test/faults/kills.spec.ts',
+    [
+      ['e2e', 'journeys'],
+      ['faults', 'kills'],
+    ],
+  ],
+])('a change of %s asks for its own suites alone', (path, suites) => {
+  expect(suitesOf([path])).toEqual(suites);
+});
+
+it('a change of the log asks for whole suites of load and of faults', () => {
+  const suites = new Map(suitesOf(['src/event-log/append/batcher.ts']) as [string, string][]);
+  expect([suites.get('load'), suites.get('faults')]).toEqual(['', '']);
+});
