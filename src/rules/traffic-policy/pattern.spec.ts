@@ -124,7 +124,7 @@ describe('a hostile pattern', () => {
   it.each(HOSTILE)('%s takes no longer than its size and the text say', (pattern) => {
     const compiled = compilePattern(pattern);
     const text = 'a'.repeat(2_000);
-    const nanosecondsPerStep = Array.from({ length: 8 }, () => {
+    const nanosecondsPerStep = Array.from({ length: 40 }, () => {
       const before = performance.now();
       matchesPattern(compiled, text);
       return ((performance.now() - before) * 1e6) / (compiled.size * text.length);
