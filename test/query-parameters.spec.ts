@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PARAMETERS_OF_LISTS } from '../src/api/http/hooks/check-query.js';
 import { type Answer, ApiClient } from './support/api-client.js';
 import { addUser, type TestPrincipal } from './support/principals.js';
 import { CHECKPOINTS, isForGateways, prepareSample, SAMPLES } from './support/route-samples.js';
@@ -113,10 +114,10 @@ describe('every route', () => {
 
   it.each(ROUTES)('%s ignores an unknown parameter, or refuses it if it shows what happened', async (route) => {
     if (!REFUSES_UNKNOWN.test(route)) {
-      return expect((await callWith(route, 'filter=&sinse=1')).status).toBeLessThan(300);
+      return expect((await callWith(route, 'filter=&utm_source=1')).status).toBeLessThan(300);
     }
-    const message = `This route has no query parameter 'sinse'; ${supported(route)}`;
-    expect(await refusedWith(route, 'sinse=1')).toEqual([400, 'ERR_TAS_400', message]);
+    const message = `This route has no query parameter 'utm_source'; ${supported(route)}`;
+    expect(await refusedWith(route, 'utm_source=1')).toEqual([400, 'ERR_TAS_400', message]);
     expect((await callWith(route, 'filter=')).status).toBe(200);
   });
 
@@ -124,13 +125,42 @@ describe('every route', () => {
     '%s refuses an unknown parameter in strict mode',
     async (route) => {
       const client = new ApiClient(strict.app.url, admin.client.token);
-      const message = `This route has no query parameter 'sinse'; ${supported(route)}`;
-      expect(await refusedWith(route, 'sinse=1', client)).toEqual([400, 'ERR_TAS_400', message]);
+      const message = `This route has no query parameter 'utm_source'; ${supported(route)}`;
+      expect(await refusedWith(route, 'utm_source=1', client)).toEqual([400, 'ERR_TAS_400', message]);
     },
   );
 
   it.each(ROUTES.filter(isForGateways))('%s ignores an unknown parameter in strict mode', async (route) => {
-    expect((await callWith(route, 'sinse=1', strict.gateway)).status).toBe(200);
+    expect((await callWith(route, 'utm_source=1', strict.gateway)).status).toBe(200);
+  });
+});
+
+describe('what reads like a filter', () => {
+  it.each([
+    'q',
+    'search',
+    'query',
+    'order',
+    'sort',
+    'label',
+    'tunnel',
+    'key_type',
+    'sinse',
+    'since',
+    'ownerid',
+    'limits',
+  ])('is refused by a list that does not have it, and its filters are named: %s', async (name) => {
+    const message = `This list has no filter '${name}'; its filters are credential_id, owner_id.`;
+    expect(refusal(await admin.client.get(`/tunnel_sessions?${name}=x`))).toEqual([400, 'ERR_TAS_400', message]);
+    expect((await admin.client.get(`/edges/tcp?${name}=x`)).body.msg).toContain('it has no filters');
+  });
+
+  it('is each parameter of any list', () => {
+    const ofLists = ROUTES.filter((route) => route.startsWith('GET ')).flatMap((route) => {
+      const names = documentedFor(route);
+      return names.includes('limit') ? names : [];
+    });
+    expect([...PARAMETERS_OF_LISTS].sort()).toEqual([...new Set([...ofLists, 'host'])].sort());
   });
 });
 

@@ -1,4 +1,5 @@
 import type { FastifyRequest, preHandlerHookHandler } from 'fastify';
+import { editDistance } from '../../../kernel/edit-distance.js';
 import { malformed, type Problem, quoted } from '../../../kernel/problem.js';
 import type { QueryOfRoute, QueryParameter } from '../documentation.js';
 
@@ -26,7 +27,7 @@ function problemOf({ query, caller, routeOptions }: FastifyRequest, strict: bool
   const refusesUnknown = route.refusesUnknown || (strict && caller !== undefined);
   for (const [name, value] of sent) {
     const isTaken = route.parameters.some(({ spellings }) => spellings.includes(name));
-    if (!isTaken && isFieldOf(route, name)) return noFilter(name, route);
+    if (!isTaken && readsLikeFilter(route, name)) return noFilter(name, route);
     if (!isTaken && !isIgnored(name, value, refusesUnknown)) return notTaken(name, route);
   }
   for (const parameter of route.parameters) {
@@ -49,8 +50,31 @@ function notTaken(name: string, { parameters }: QueryOfRoute): Problem {
 /** A caller who sends one of these to a list believes that it filters, even if the items have no such field. */
 const FIELDS_OF_MOST: ReadonlySet<string> = new Set(['id', 'description', 'metadata', 'name', 'owner_id']);
 
-const isFieldOf = ({ itemFields }: QueryOfRoute, name: string): boolean =>
-  itemFields !== undefined && (itemFields.has(name) || FIELDS_OF_MOST.has(name));
+/** Words by which other APIs filter or order their lists. */
+const WORDS_OF_OTHERS: ReadonlySet<string> = new Set([
+  ...['q', 'search', 'query', 'order', 'sort', 'label', 'tunnel', 'key_type'],
+]);
+/** The parameters of all lists: who sends one to another list, or misspells it, would get everything. */
+export const PARAMETERS_OF_LISTS: readonly string[] = [
+  ...['limit', 'before_id', 'after', 'as_of', 'since', 'until', 'stream', 'type', 'actor', 'host', 'online'],
+  ...['fingerprint', 'owner_id', 'credential_id', 'edge_id', 'gateway_name', 'expiring_before', 'last_seen_before'],
+  ...['ended_after', 'ended_before'],
+];
+const MAX_EDITS = 2;
+
+function readsLikeFilter({ itemFields }: QueryOfRoute, name: string): boolean {
+  if (itemFields === undefined) return false;
+  return (
+    itemFields.has(name) ||
+    FIELDS_OF_MOST.has(name) ||
+    WORDS_OF_OTHERS.has(name) ||
+    PARAMETERS_OF_LISTS.some((one) => isNear(name, one))
+  );
+}
+
+/** The lengths are compared first, since a name can be as long as a URL. */
+const isNear = (name: string, other: string): boolean =>
+  Math.abs(name.length - other.length) <= MAX_EDITS && editDistance(name, other) <= MAX_EDITS;
 
 /** The parameters that select no items. */
 const OF_EVERY_LIST: readonly string[] = ['limit', 'before_id', 'as_of'];
