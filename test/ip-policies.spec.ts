@@ -113,14 +113,14 @@ describe('a rule of an IP policy', () => {
   it.each([
     ['bits after the prefix', '192.0.2.1/24', '1409', /send 192\.0\.2\.0\/24 for the network, or 192\.0\.2\.1\/32/],
     ['bits after the prefix in IPv6', '2001:db8::1/32', '1409', /send 2001:db8::\/32/],
-    ['no address', 'example.com', 'TAS_400', /^cidr 'example.com' is not a network such as/],
-    ['a prefix that is too long', '192.0.2.0/33', 'TAS_400', /prefix from 0 to 32/],
-    ['a zone', 'fe80::1%eth0', 'TAS_400', /is not a network/],
-    ['an empty text', '', 'TAS_400', /is not a network/],
+    ['no address', 'example.com', '1406', /^cidr 'example.com' is not a network such as/],
+    ['a prefix that is too long', '192.0.2.0/33', '1406', /prefix from 0 to 32/],
+    ['a zone', 'fe80::1%eth0', '1406', /is not a network/],
+    ['an empty text', '', '1405', /^cidr is missing/],
   ])('with %s is refused', async (_, cidr, code, msg) => {
     const policy = await newPolicy();
     const { id } = await newRule(policy, '198.51.100.0/24');
-    const expected = code.startsWith('TAS') ? `ERR_${code}` : `ERR_NGROK_${code}`;
+    const expected = `ERR_NGROK_${code}`;
     const body = { ip_policy_id: policy.id, cidr, action: 'allow' };
     await expectRefusal(() => admin.post('/ip_policy_rules', body), 400, expected, msg);
     await expectRefusal(() => admin.patch(`/ip_policy_rules/${id}`, { cidr }), 400, expected, msg);
@@ -130,7 +130,7 @@ describe('a rule of an IP policy', () => {
     const [policy, foreign] = [await newPolicy(), await newPolicy(other.client)];
     const post = (body: object) => () => admin.post('/ip_policy_rules', body);
     const good = { ip_policy_id: policy.id, cidr: '192.0.2.0/24', action: 'allow' };
-    await expectRefusal(post({ ...good, cidr: undefined }), 400, 'ERR_TAS_400', /^cidr is missing/);
+    await expectRefusal(post({ ...good, cidr: undefined }), 400, 'ERR_NGROK_1405', /^cidr is missing/);
     for (const action of [undefined, '', 'Allow', 'permit']) {
       await expectRefusal(post({ ...good, action }), 400, 'ERR_NGROK_1422', /'allow' or 'deny'/);
     }

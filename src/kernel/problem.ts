@@ -33,6 +33,8 @@ export const PROBLEMS = {
   owner_inactive: [400, 'ERR_NGROK_636'],
   caller_inactive: [403, 'ERR_NGROK_636'],
   ip_policy_rule_not_found: [404, 'ERR_NGROK_1404'],
+  cidr_missing: [400, 'ERR_NGROK_1405'],
+  cidr_malformed: [400, 'ERR_NGROK_1406'],
   ip_policy_rule_exists: [409, 'ERR_NGROK_1408'],
   cidr_host_bits: [400, 'ERR_NGROK_1409'],
   ip_policy_unknown: [400, 'ERR_NGROK_1414'],

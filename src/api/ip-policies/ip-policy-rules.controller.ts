@@ -13,7 +13,10 @@ import {
   UpdateIpPolicyRuleBody,
 } from './ip-policy-rules.resource.js';
 
-const FIELD_PROBLEMS = ['ip_policy_rule_description_too_long', 'cidr_host_bits', 'ip_policy_rule_exists'] as const;
+const FIELD_PROBLEMS = [
+  ...(['ip_policy_rule_description_too_long', 'cidr_missing', 'cidr_malformed'] as const),
+  ...(['cidr_host_bits', 'ip_policy_rule_exists'] as const),
+] as const;
 
 @ApiTag('Rules of IP policies', 'ipr')
 @Controller(IP_POLICY_RULES.path)

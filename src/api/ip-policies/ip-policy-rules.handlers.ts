@@ -76,7 +76,7 @@ class DeleteIpPolicyRuleHandler implements ICommandHandler<DeleteIpPolicyRule> {
 /** Throws Problem. */
 function parseRule(body: CreateIpPolicyRuleBody): IpPolicyRule {
   const { description = '', metadata = '' } = body;
-  const [cidr, action, ip_policy_id] = [cidrOf(body.cidr), parseAction(body.action), policyIdOf(body)];
+  const [cidr, action, ip_policy_id] = [readCidr(body.cidr), parseAction(body.action), policyIdOf(body)];
   return { description, metadata, ip_policy_id, cidr, action };
 }
 
@@ -84,11 +84,10 @@ function parseRule(body: CreateIpPolicyRuleBody): IpPolicyRule {
 const parseChanges = ({ description, metadata, cidr }: UpdateIpPolicyRuleBody) =>
   omitUndefined({ description, metadata, cidr: cidr === undefined ? undefined : readCidr(cidr) });
 
-const readCidr = (text: string): string => parseCidr(text, 'cidr', 'cidr_host_bits');
-
-function cidrOf(text: string | undefined): string {
-  if (text !== undefined) return readCidr(text);
-  throw malformed('cidr is missing; send a network such as 192.0.2.0/24.');
+/** Throws Problem. */
+function readCidr(text: string | undefined): string {
+  if (text) return parseCidr(text, 'cidr', { malformed: 'cidr_malformed', hostBits: 'cidr_host_bits' });
+  throw new Problem('cidr_missing', 'cidr is missing; send a network such as 192.0.2.0/24.');
 }
 
 /** The id of the policy in a POST: in the public API's form, as GET shows it, or in both forms if they agree. */

@@ -10,24 +10,34 @@ export interface Network extends Address {
 
 const MAPPED_BITS = 96;
 
+/** The names of the two refusals of a text. */
+interface Refusals {
+  readonly malformed: ProblemName;
+  /** Bits follow the prefix. */
+  readonly hostBits: ProblemName;
+}
+
+const NO_NAMES: Refusals = { malformed: 'request_malformed', hostBits: 'request_malformed' };
+
 /**
  * Checks a network or an address, and returns it in canonical form: `192.0.2.0/24`, `2001:db8::/32`, and `/32` or
- * `/128` for an address. A network of IPv4-mapped addresses is the IPv4 network. Throws Problem; `hostBits` names the
- * refusal of bits after the prefix.
+ * `/128` for an address. A network of IPv4-mapped addresses is the IPv4 network. Throws Problem.
  */
-export function parseCidr(text: unknown, field: string, hostBits: ProblemName = 'request_malformed'): string {
+export function parseCidr(text: unknown, field: string, refusals = NO_NAMES): string {
   if (typeof text !== 'string') throw malformed(`${field} must be a string.`);
   const { host, address, prefix } = partsOf(text);
   if (address === undefined) {
-    throw malformed(`${field} ${quoted(text)} is not a network such as 192.0.2.0/24 or 2001:db8::/32.`);
+    const why = `${field} ${quoted(text)} is not a network such as 192.0.2.0/24 or 2001:db8::/32.`;
+    throw new Problem(refusals.malformed, why);
   }
   const { bits } = address;
   const mapped = mappedBits(host, bits);
   const length = prefix === undefined ? bits : Number(prefix) - mapped;
   if (length < 0 || length > bits) {
-    throw malformed(`${field} ${quoted(text)} must have a prefix from ${mapped} to ${bits + mapped}.`);
+    const why = `${field} ${quoted(text)} must have a prefix from ${mapped} to ${bits + mapped}.`;
+    throw new Problem(refusals.malformed, why);
   }
-  return canonicalCidr(address, length, `${field} ${quoted(text)}`, hostBits);
+  return canonicalCidr(address, length, `${field} ${quoted(text)}`, refusals.hostBits);
 }
 
 /** The network of an address and a prefix, whatever bits follow the prefix. Undefined for any other text. */

@@ -34,6 +34,8 @@ const MESSAGES: Readonly<Record<ProblemName, string>> = {
   caller_inactive: 'The owner of this API key is not active.',
   ip_policy_rule_not_found: 'Resource not found',
   ip_policy_rule_exists: "The IP policy already has a rule with the cidr '192.0.2.0/24'.",
+  cidr_missing: 'cidr is missing; send a network such as 192.0.2.0/24.',
+  cidr_malformed: "cidr '10.0.0.0/33' must have a prefix from 0 to 32.",
   cidr_host_bits:
     "cidr '192.0.2.1/24' has bits after its prefix; send 192.0.2.0/24 for the network, or 192.0.2.1/32 for the address.",
   ip_policy_unknown: "ip_policy_id 'ipp_3MSH1YH1pfqRL0tXy3dC8OFwmhq' is not the id of an IP policy.",
