@@ -45,6 +45,12 @@ export class DifferingStreams {
  */
 const MAX_ATTEMPTS = 10;
 
+/** The rows that a table must have for some streams, as a statement takes them. */
+interface WantedRows {
+  readonly table: Table<object>;
+  readonly values: unknown[];
+}
+
 interface Written {
   readonly removed: number;
   readonly written: number;
@@ -90,8 +96,9 @@ export class StreamRepair {
     const lockedMs = performance.now();
     try {
       await this.foldOn(differing.streams);
-      const { removed, written } = await this.writeRows(differing);
-      await this.readBack(differing);
+      const wanted = [...differing.tables].map((table) => ({ table, values: valuesOf(differing, table) }));
+      const { removed, written } = await this.writeRows(wanted);
+      await this.readBack(wanted);
       await this.connections.commit(this.client);
       this.removed += removed;
       this.written += written;
@@ -109,10 +116,9 @@ export class StreamRepair {
     }
   }
 
-  private async writeRows(differing: DifferingStreams): Promise<Written> {
+  private async writeRows(wanted: readonly WantedRows[]): Promise<Written> {
     const total = { removed: 0, written: 0 };
-    for (const table of differing.tables) {
-      const values = [JSON.stringify(differing.rowsIn(table)), ...placesOf(differing.streams)];
+    for (const { table, values } of wanted) {
       const { rows } = await this.client.query<Written>(writeRows(table), values);
       total.removed += rows[0]?.removed ?? 0;
       total.written += rows[0]?.written ?? 0;
@@ -121,11 +127,10 @@ export class StreamRepair {
   }
 
   /** Throws if the rows are not those of the log, although they were just written. */
-  private async readBack(differing: DifferingStreams): Promise<void> {
+  private async readBack(wanted: readonly WantedRows[]): Promise<void> {
     await this.client.query(FIRE_DEFERRED);
     const changed: string[] = [];
-    for (const table of differing.tables) {
-      const values = [JSON.stringify(differing.rowsIn(table)), ...placesOf(differing.streams)];
+    for (const { table, values } of wanted) {
       const { rows } = await this.client.query<{ key: string }>(stillWrong(table), values);
       changed.push(...rows.map(({ key }) => `${table.name} ${key}`));
     }
@@ -147,6 +152,11 @@ const takenTwice = (constraint = 'a unique index'): OperatorError =>
   new OperatorError(
     `two streams of the log need the same value of ${constraint}: the log is damaged; run audit verify, and restore a backup`,
   );
+
+const valuesOf = (differing: DifferingStreams, table: Table<object>): unknown[] => [
+  JSON.stringify(differing.rowsIn(table)),
+  ...placesOf(differing.streams),
+];
 
 const placesOf = (streams: readonly StreamPlace[]): readonly [accounts: string[], ids: string[]] => [
   streams.map(({ accountId }) => accountId),
