@@ -65,11 +65,10 @@ export async function repair(database: MaintenanceDatabase, scope: Scope, watche
 }
 
 /**
- * The limits are less than a chunk: the rows of a stream are written together and read back, and an edge may have a
- * thousand rows.
+ * The limits are half a chunk, because the rows of a stream are written together, and an edge may have a thousand rows.
  */
 const MAX_STREAMS = 250;
-const MAX_ROWS = 500;
+const MAX_ROWS = 1_000;
 
 /** Collects streams that differ, and repairs them at the end of a chunk at the latest. */
 class Batches {

@@ -63,7 +63,7 @@ export const PARAMETERS_OF_LISTS: readonly string[] = [
 const MAX_EDITS = 2;
 
 function readsLikeFilter({ itemFields }: QueryOfRoute, name: string): boolean {
-  if (itemFields === undefined) return false;
+  if (itemFields === undefined || NEVER_IGNORED.has(name)) return false;
   return (
     itemFields.has(name) ||
     FIELDS_OF_MOST.has(name) ||
