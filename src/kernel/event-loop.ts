@@ -2,8 +2,8 @@ import { FairQueue, type Path } from './fair-queue.js';
 
 /** After this time everything else of the process goes on: timers, sockets, answers of a database. */
 const SLICE_MS = 1;
-/** A slice with a piece that takes longer than this is followed by as long a rest. A request needs several turns. */
-const LONG_SLICE_MS = 2;
+/** A piece that takes longer than this is followed by as long a rest. A request needs several turns. */
+const LONG_PIECE_MS = 2;
 
 /** Shares the CPU time of this process fairly. What takes long comes in pieces of at most some milliseconds. */
 export class EventLoop {
@@ -40,10 +40,10 @@ export class EventLoop {
       next?.item();
       const end = performance.now();
       next?.done(end - now);
+      if (end - now > LONG_PIECE_MS) this.restsUntil = end + (end - now);
       now = end;
     }
     this.isScheduled = false;
-    if (now - begin > LONG_SLICE_MS) this.restsUntil = now + (now - begin);
     if (this.pieces.size > 0) this.schedule();
   };
 
