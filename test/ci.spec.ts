@@ -25,6 +25,7 @@ it('each pattern of a room finds a file', () => {
 
 it.each<[string, string[][]]>([
   ['docs/api.md', [['e2e', 'journeys']]],
+  ['src/gateway/ssh/limits.spec.ts', [['e2e', 'journeys']]],
   ['README.md', [['e2e', 'journeys|tour']]],
   [
     'test/faults/kills.spec.ts',

@@ -132,7 +132,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
     ...['MAX_TUNNELS_OF_GROUP', 'MAX_TUNNELS_OF_RECORD', 'MAX_TUNNELS_OF_SESSION', 'MAX_WORDS'],
   ],
   'it is of a setting, a number, a text or a repetition': [
-    ...['MAX_POOLS', 'MAX_PORT', 'MAX_PORTS', 'MAX_TEXT', 'MAX_ATTEMPTS'],
+    ...['MAX_POOLS', 'MAX_PORT', 'MAX_PORTS', 'MAX_TEXT', 'MAX_ATTEMPTS', 'MAX_EDITS'],
   ],
 };
 
