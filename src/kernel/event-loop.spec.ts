@@ -28,7 +28,7 @@ describe('the event loop', () => {
     expect(Math.max(...seen)).toBeLessThanOrEqual(3);
   });
 
-  it('rests after a long piece for as long as it took, also if the next one comes later', async () => {
+  it('rests after long work for as long as it took, also if the next one comes later', async () => {
     const loop = new EventLoop();
     let turns = 0;
     let done = 0;
@@ -36,10 +36,10 @@ describe('the event loop', () => {
       busyFor(20);
       done += 1;
     };
-    loop.enter(['a'], piece);
+    void loop.run(['a'], piece);
     while (done < 1) await nextTurn();
-    loop.enter(['a'], piece);
-    loop.enter(['b'], piece);
+    void loop.run(['a'], piece);
+    void loop.run(['b'], piece);
     for (; done < 3; turns += 1) await nextTurn();
     expect(turns).toBeGreaterThan(20);
   });

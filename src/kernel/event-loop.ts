@@ -2,7 +2,7 @@ import { FairQueue, type Path } from './fair-queue.js';
 
 /** After this time everything else of the process goes on: timers, sockets, answers of a database. */
 const SLICE_MS = 1;
-/** A piece that takes longer than this is followed by as long a rest. A request needs several turns. */
+/** Work that is run in one piece and takes longer than this is followed by as long a rest. A request needs several turns. */
 const LONG_PIECE_MS = 2;
 
 /** Shares the CPU time of this process fairly. What takes long comes in pieces of at most some milliseconds. */
@@ -11,7 +11,7 @@ export class EventLoop {
   private isScheduled = false;
   private restsUntil = 0;
 
-  /** `piece` never throws. It may enter the next piece. */
+  /** `piece` never throws, and takes less than 1 ms. It may enter the next piece. */
   enter(path: Path, piece: () => void, isUrgent = false): void {
     this.pieces.enter(path, piece, isUrgent);
     if (!this.isScheduled) this.schedule();
@@ -21,12 +21,15 @@ export class EventLoop {
   run<Result>(path: Path, work: () => Result, { signal, isUrgent = false }: Wish = {}): Promise<Result> {
     return new Promise((resolve, reject) => {
       const piece = (): void => {
+        const begin = performance.now();
         try {
           signal?.throwIfAborted();
           resolve(work());
         } catch (error) {
           reject(error);
         }
+        const end = performance.now();
+        if (end - begin > LONG_PIECE_MS) this.restsUntil = end + (end - begin);
       };
       this.enter(path, piece, isUrgent);
     });
@@ -40,7 +43,6 @@ export class EventLoop {
       next?.item();
       const end = performance.now();
       next?.done(end - now);
-      if (end - now > LONG_PIECE_MS) this.restsUntil = end + (end - now);
       now = end;
     }
     this.isScheduled = false;

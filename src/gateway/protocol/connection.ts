@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Path } from '../../kernel/fair-queue.js';
 import type { ChannelLink } from './channel-link.js';
 import { Channels, type OpenChannel } from './channels.js';
 import { type Answer, GlobalRequests } from './global-requests.js';
@@ -102,10 +103,11 @@ export class Connection {
     this.transport.send((protocol) => protocol.authFailure(METHODS));
   }
 
-  acceptLogin(client: ClientService, share: string): void {
+  /** `path`: whose CPU time the work of this connection is from now on. */
+  acceptLogin(client: ClientService, path: Path): void {
     this.isAsking = false;
     this.client = client;
-    this.transport.admit(share);
+    this.transport.admit(path);
     this.transport.send((protocol) => protocol.authSuccess());
   }
 

@@ -19,7 +19,7 @@ export interface TransportOptions {
     readonly hmac: readonly string[];
     readonly compress: readonly string[];
   };
-  /** The source of the client, by which its part of the CPU time counts. */
+  /** The source of the client. Its work counts for it until the login. */
   readonly source: string;
   readonly handlers: MessageHandlers;
   /** Called once, with the identification line of the client. */
@@ -106,11 +106,11 @@ export class Transport {
     eventLoop.enter(this.path, piece);
   }
 
-  /** The client has logged in: the limits of strangers end, and its work counts for this account. */
-  admit(accountId: string): void {
+  /** The client has logged in: the limits of strangers end, and its work counts for this path. */
+  admit(path: Path): void {
     this.stranger = undefined;
     this.protocol.isLoggedIn = true;
-    this.path = [accountId, this.options.source];
+    this.path = path;
   }
 
   /** Whether tunnels may send. During a key exchange the library would keep everything in an array. */

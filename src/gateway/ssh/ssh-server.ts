@@ -173,7 +173,7 @@ export class SshServer implements GatewayPart {
           record.accepted(identity);
           const who = { identity, source, network, record };
           const client = new ClientConnection(this.context, connection, who, this.limits);
-          connection.acceptLogin(client, identity.account_id);
+          connection.acceptLogin(client, [identity.account_id, client.credentialId]);
         }),
     });
   }
