@@ -1,10 +1,10 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { ApiClient } from './support/api-client.js';
 import { exchange } from './support/http-exchange.js';
 import { newPublicKey } from './support/keys.js';
+import { DOCUMENT } from './support/outside/openapi-schemas.mjs';
 import { logLines, type RunningMain, startMain, stopMain } from './support/process.js';
 import { cloneDatabase } from './support/service.js';
 
@@ -32,7 +32,6 @@ interface Sent {
   readonly body?: string;
 }
 
-const DOCUMENT = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'));
 const OPERATIONS = Object.entries(DOCUMENT.paths as Record<string, Record<string, Operation>>).flatMap(
   ([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PARAMETERS_OF_LISTS } from '../src/api/http/hooks/check-query.js';
 import { type Answer, ApiClient } from './support/api-client.js';
+import { DOCUMENT } from './support/outside/openapi-schemas.mjs';
 import { addUser, type TestPrincipal } from './support/principals.js';
 import { CHECKPOINTS, isForGateways, prepareSample, SAMPLES } from './support/route-samples.js';
 import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
@@ -10,9 +10,7 @@ interface Operation {
   readonly parameters: readonly { readonly name: string; readonly in: string }[];
 }
 
-const { paths }: { readonly paths: Record<string, Record<string, Operation>> } = JSON.parse(
-  readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'),
-);
+const { paths }: { readonly paths: Record<string, Record<string, Operation>> } = DOCUMENT;
 
 /** The query parameters that openapi.json has for a route. */
 function documentedFor(route: string): string[] {

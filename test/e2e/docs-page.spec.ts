@@ -35,6 +35,7 @@ it('/docs takes a typed key for an API key, and the next call is answered', asyn
   await browser.click('.auth-container .auth.authorize');
   await browser.click('.btn-done');
   const operation = '[id$="listSshCredentials"]';
+  await browser.click('[data-tag="SSH credentials"]');
   await browser.click(`${operation} button.opblock-summary-control`);
   await browser.click(`${operation} .try-out__btn`);
   await browser.click(`${operation} .execute`);
@@ -42,4 +43,21 @@ it('/docs takes a typed key for an API key, and the next call is answered', asyn
   const answer = await browser.run(`return document.querySelector('${operation} .live-responses-table').innerText`);
   expect(answer).toMatch(/^\s*200/m);
   expect(answer).toContain(body.id);
+}, 120_000);
+
+it('/docs shows closed tags at first, and an opened call on at most two screens', async () => {
+  await browser.visit(`${service.app.url}/docs`);
+  await browser.until(`document.querySelectorAll('.opblock-tag').length > 10`);
+  expect(await browser.run(`return document.querySelectorAll('.opblock').length`)).toBe(0);
+  await browser.click('[data-tag="SSH credentials"]');
+  const heights: Record<string, unknown> = {};
+  for (const id of ['createSshCredential', 'getSshCredential', 'updateSshCredential', 'deleteSshCredential']) {
+    const operation = `[id$="-${id}"]`;
+    await browser.click(`${operation} button.opblock-summary-control`);
+    await browser.until(`document.querySelector('${operation} .responses-table .response')`);
+    const measure = `document.querySelector('${operation}').getBoundingClientRect().height / window.innerHeight`;
+    heights[id] = await browser.run(`return Math.ceil(${measure})`);
+    await browser.click(`${operation} button.opblock-summary-control`);
+  }
+  for (const [id, screens] of Object.entries(heights)) expect([id, Number(screens) <= 2 || screens]).toEqual([id, true]);
 }, 120_000);

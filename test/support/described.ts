@@ -22,7 +22,7 @@ interface Described {
 }
 interface Operation {
   readonly requestBody?: unknown;
-  readonly responses: Record<string, Described & { readonly $ref?: string }>;
+  readonly responses: Record<string, Described & { readonly $ref?: string; readonly 'x-problems'?: readonly string[] }>;
 }
 
 class Description {
@@ -63,6 +63,7 @@ class Description {
     const response: Described = shared === undefined ? named : DOCUMENT.components.responses[shared.at(-1) ?? ''];
     const location = shared ?? [...at, 'responses', String(status)];
     return (
+      faultOfProblem(exchange.body, named['x-problems']) ??
       this.faultOfHeaders(exchange.headers, response) ??
       this.faultOfBody(exchange, response, location) ??
       this.faultOfRequest(exchange, operation, at)
@@ -98,6 +99,14 @@ class Description {
     const fault = mismatch(location, JSON.parse(String(sent), withoutNulls));
     return fault === undefined ? undefined : `accepted a request that does not fit: ${fault}`;
   }
+}
+
+/** The route names its problems with this status, unless they are all that the status has. */
+function faultOfProblem(body: unknown, problems: readonly string[] | undefined): string | undefined {
+  if (problems === undefined || body === undefined) return undefined;
+  const { error_code: code } = body as { readonly error_code: string };
+  const codes = problems.map((name) => DOCUMENT.components.examples[name].value.error_code);
+  return codes.includes(code) ? undefined : `may not answer ${code}, only ${codes.join(', ')}`;
 }
 
 const withoutNulls = (_name: string, value: unknown): unknown =>

@@ -1,10 +1,10 @@
-import { STATUS_CODES } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
 import * as swagger from '@nestjs/swagger';
 import { applyDeclarations } from '../../../src/api/http/documentation.js';
-import { ERROR_SCHEMA } from '../../../src/api/http/openapi/problem-responses.js';
+import { ERROR_SCHEMA, problemResponse } from '../../../src/api/http/openapi/problem-responses.js';
 import { HEADER_DEFINITIONS } from '../../../src/api/http/openapi/response-headers.js';
 import { isJsonObject } from '../../../src/kernel/json-object.js';
+import type { ProblemName } from '../../../src/kernel/problem.js';
 import { exampleOf, type Schema, type Schemas } from './examples.js';
 import { PROBLEM_BODIES } from './problem-examples.js';
 
@@ -14,7 +14,8 @@ const VERSION = '0.1.0';
 const DESCRIPTION = `Controls who may open tunnels: SSH credentials and TCP edges, compatible with the public ngrok API.
 
 In a body, null counts as absent, and an undocumented field is refused. A resource in an answer has all of its fields.
-The body of every error is an \`Error\`. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
+The body of every error is an \`Error\`. A call refers to the response of each status, and its \`x-problems\` names the
+problems that it may have, if they are not all of that status. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
 
 /** Makes the OpenAPI document from the declarations of the controllers. openapi.json holds the result. */
 export function openApiText(nest: INestApplication): string {
@@ -34,7 +35,7 @@ export function openApiText(nest: INestApplication): string {
     )
     .addSecurityRequirements('bearer')
     .build();
-  return `${JSON.stringify(finish(SwaggerModule.createDocument(nest, base)), null, 2)}\n`;
+  return `${printed(finish(SwaggerModule.createDocument(nest, base)))}\n`;
 }
 
 interface Media {
@@ -44,6 +45,7 @@ interface Media {
 }
 
 interface Body {
+  description?: string;
   content?: Record<string, Media>;
 }
 
@@ -51,7 +53,8 @@ interface Operation {
   operationId?: string;
   tags?: string[];
   requestBody?: Body;
-  responses: Record<string, Body | { $ref: string }>;
+  parameters: object[];
+  responses: Record<string, (Body & { 'x-problems'?: readonly ProblemName[] }) | { $ref: string }>;
 }
 
 /** Completes the document of @nestjs/swagger: closes objects, shares responses, adds whole examples. */
@@ -61,21 +64,18 @@ function finish(document: swagger.OpenAPIObject): object {
   const paths = document.paths as unknown as Record<string, Record<string, Operation>>;
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
   for (const operation of operations) addExamples(operation, schemas);
-  const responses = shareResponses(operations);
+  const responses = { ...shareErrors(operations), ...shareSuccesses(operations) };
   const tags = [...new Set(operations.flatMap((operation) => operation.tags ?? []))].map((name) => ({ name }));
-  const components = { schemas, responses, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES };
+  const parameters = shareParameters(operations);
+  const components = { schemas, responses, parameters, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES };
   return { ...document, tags, components: { ...document.components, ...components } };
 }
 
+/** An answer has no example of its own: its schema has one of each field. */
 function addExamples({ requestBody, responses }: Operation, schemas: Schemas): void {
   const sent = requestBody?.content?.['application/json'];
   if (sent?.schema !== undefined) sent.example = withoutNulls(exampleOf(sent.schema, schemas));
-  for (const response of Object.values(responses)) {
-    if ('content' in response) describeTexts(response.content ?? {});
-    const answered = 'content' in response ? response.content?.['application/json'] : undefined;
-    if (answered?.schema === undefined || answered.examples !== undefined) continue;
-    answered.example = exampleOf(answered.schema, schemas);
-  }
+  for (const response of Object.values(responses)) if ('content' in response) describeTexts(response.content ?? {});
 }
 
 /**
@@ -95,17 +95,76 @@ const SCHEMAS_OF_TYPES: Readonly<Record<string, object>> = {
 const withoutNulls = (example: unknown): unknown =>
   isJsonObject(example) ? Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null)) : example;
 
-/** Moves a response to the components if it is the same in all operations with its status, and refers to it there. */
-function shareResponses(operations: readonly Operation[]): Record<string, object> {
+/** Describes the response of each error status once. An operation names its problems if they are not all of them. */
+function shareErrors(operations: readonly Operation[]): Record<string, object> {
   const shared: Record<string, object> = {};
   const statuses = new Set(operations.flatMap(({ responses }) => Object.keys(responses)));
   for (const status of [...statuses].filter((one) => Number(one) >= 300).sort()) {
-    const same = operations.filter(({ responses }) => responses[status] !== undefined);
-    const [first, ...others] = new Set(same.map(({ responses }) => JSON.stringify(responses[status])));
-    if (first === undefined || others.length > 0) continue;
-    const name = (STATUS_CODES[status] ?? status).replace(/[^A-Za-z]/g, '');
-    shared[name] = JSON.parse(first);
-    for (const { responses } of same) responses[status] = { $ref: `#/components/responses/${name}` };
+    const having = operations.filter(({ responses }) => responses[status] !== undefined);
+    const all = new Set(having.flatMap(({ responses }) => problemsOf(responses[status])));
+    shared[status] =
+      all.size > 0 ? problemResponse(Number(status), [...all].sort()) : (having[0]?.responses[status] ?? {});
+    for (const { responses } of having) {
+      const problems = problemsOf(responses[status]);
+      const some = problems.length < all.size && { 'x-problems': [...problems].sort() };
+      responses[status] = { $ref: `#/components/responses/${status}`, ...some };
+    }
   }
   return shared;
+}
+
+const problemsOf = (response: Operation['responses'][string] | undefined): readonly ProblemName[] =>
+  response !== undefined && 'x-problems' in response ? (response['x-problems'] ?? []) : [];
+
+const shareSuccesses = (operations: readonly Operation[]): Record<string, object> =>
+  share(
+    'responses',
+    operations.flatMap(({ responses }) => Object.entries(responses).map(([status]) => [responses, status] as const)),
+    (status) => `success-${status}`,
+  );
+
+const shareParameters = (operations: readonly Operation[]): Record<string, object> =>
+  share(
+    'parameters',
+    operations.flatMap(({ parameters }) => parameters.map((_, n) => [parameters, n] as const)),
+    (_, { name }: { name?: string }) => String(name),
+  );
+
+/** Describes what several operations have once. A number tells two of the same name apart. */
+function share<Place extends string | number>(
+  kind: string,
+  uses: readonly (readonly [Record<Place, object>, Place])[],
+  nameOf: (place: Place, item: object) => string,
+): Record<string, object> {
+  const counts = new Map<string, number>();
+  for (const [items, place] of uses) {
+    const text = JSON.stringify(items[place]);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  const [shared, names] = [new Map<string, object>(), new Map<string, string>()];
+  for (const [items, place] of uses) {
+    const [item, text] = [items[place], JSON.stringify(items[place])];
+    if (counts.get(text) === 1 || '$ref' in item) continue;
+    let name = names.get(text) ?? nameOf(place, item);
+    for (let n = 2; !names.has(text) && shared.has(name); n += 1) name = `${nameOf(place, item)}.${n}`;
+    shared.set(name, item);
+    names.set(text, name);
+    items[place] = { $ref: `#/components/${kind}/${name}` };
+  }
+  return Object.fromEntries(shared);
+}
+
+/** A field, a parameter and a response stand in one line each, and no blank before them. */
+const MAX_WIDTH = 400;
+
+function printed(value: unknown): string {
+  const line = JSON.stringify(value);
+  if (typeof value !== 'object' || value === null || line.length <= MAX_WIDTH) return line;
+  const [open, close] = Array.isArray(value) ? ['[', ']'] : ['{', '}'];
+  const items = Array.isArray(value)
+    ? value.map(printed)
+    : Object.entries(value)
+        .filter(([, item]) => item !== undefined)
+        .map(([name, item]) => `${JSON.stringify(name)}: ${printed(item)}`);
+  return `${open}\n${items.join(',\n')}\n${close}`;
 }

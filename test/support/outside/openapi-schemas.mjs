@@ -3,7 +3,16 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
 export const OPENAPI_FILE = new URL('../../../openapi.json', import.meta.url);
-export const DOCUMENT = JSON.parse(readFileSync(OPENAPI_FILE, 'utf8'));
+export const DOCUMENT = withParameters(JSON.parse(readFileSync(OPENAPI_FILE, 'utf8')));
+
+/** Puts the parameters that operations refer to into their places. */
+function withParameters(document) {
+  for (const operation of Object.values(document.paths).flatMap((path) => Object.values(path))) {
+    const resolved = ({ $ref }) => document.components.parameters[$ref.split('/').at(-1)];
+    operation.parameters = operation.parameters.map((one) => ('$ref' in one ? resolved(one) : one));
+  }
+  return document;
+}
 
 /** Validates against any schema of the document, named `openapi.json#/...`. */
 export function validatorOf(document) {

@@ -32,7 +32,7 @@ export class ApiDocument {
   private async read(): Promise<string> {
     const committed: Document = JSON.parse(await readFile(COMMITTED, 'utf8'));
     const document = this.hasGateways ? committed : withoutGateways(committed);
-    return `${JSON.stringify({ ...document, servers: [{ url: this.server }] }, null, 2)}\n`;
+    return JSON.stringify({ ...document, servers: [{ url: this.server }] });
   }
 }
 
@@ -51,6 +51,7 @@ const START = `SwaggerUIBundle({
   url: document.querySelector('script[data-document]').dataset.document,
   dom_id: '#api',
   deepLinking: true,
+  docExpansion: 'none',
   defaultModelsExpandDepth: 0,
   validatorUrl: null,
 });
@@ -78,6 +79,17 @@ const FILE: ParameterOf = ({ ApiParam }) =>
     schema: { type: 'string', enum: [...FILES.keys()] },
   });
 
+/** All errors have one body, which openapi.json describes. So a call shows only the line of each status, without headers. */
+const STYLE = `
+  #api .responses-table:not(.live-responses-table) :is(
+    .headers-wrapper,
+    [data-code^='4'] :is(.response-controls, .model-example),
+    [data-code^='5'] :is(.response-controls, .model-example)) { display: none; }
+  #api .responses-table .response td { padding: 1px 0; }
+  #api .response .renderedMarkdown p { margin: 0; }
+  #api .opblock .opblock-section-header { min-height: 0; padding: 4px 20px; }
+`;
+
 /** `base` is the path of PUBLIC_URL, or empty. */
 const page = (base: string): string => `<!doctype html>
 <html lang="en">
@@ -87,6 +99,7 @@ const page = (base: string): string => `<!doctype html>
     <title>Tunnel access service: API</title>
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="${base}/docs/swagger-ui.css">
+    <style>${STYLE}</style>
   </head>
   <body>
     <div id="api"></div>

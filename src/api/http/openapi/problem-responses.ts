@@ -55,16 +55,15 @@ export const ERROR_SCHEMA = {
   },
 };
 
-/** One response for each status that these problems have. */
+/** The problems of an operation at each status. The document describes the response of a status once for all of them. */
 export function problemResponses(names: readonly ProblemName[]): ApiResponseOptions[] {
-  const statuses = [...new Set(names.map((name) => PROBLEMS[name][0]))].sort();
-  return statuses.map((status) =>
-    problemResponse(status, [...new Set(names.filter((name) => PROBLEMS[name][0] === status))]),
-  );
+  const at = new Map<number, ProblemName[]>();
+  for (const name of new Set(names)) at.set(PROBLEMS[name][0], [...(at.get(PROBLEMS[name][0]) ?? []), name]);
+  return [...at].map(([status, problems]) => ({ status, ['x-problems' as string]: problems }));
 }
 
-const problemResponse = (status: number, names: readonly ProblemName[]): ApiResponseOptions => ({
-  status,
+/** The response with this status, for all operations that refer to it. */
+export const problemResponse = (status: number, names: readonly ProblemName[]) => ({
   description: `${STATUS_CODES[status]}.`,
   headers: headerRefs('Ngrok-Operation-Id', ...headersAt(status)),
   content: {
