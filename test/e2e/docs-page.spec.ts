@@ -59,5 +59,6 @@ it('/docs shows closed tags at first, and an opened call on at most two screens'
     heights[id] = await browser.run(`return Math.ceil(${measure})`);
     await browser.click(`${operation} button.opblock-summary-control`);
   }
-  for (const [id, screens] of Object.entries(heights)) expect([id, Number(screens) <= 2 || screens]).toEqual([id, true]);
+  for (const [id, screens] of Object.entries(heights))
+    expect([id, Number(screens) <= 2 || screens]).toEqual([id, true]);
 }, 120_000);

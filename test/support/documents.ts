@@ -5,6 +5,8 @@ export const REPOSITORY = new URL('../../', import.meta.url).pathname;
 export const DOCUMENTS: readonly string[] = [
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'test/README.md',
   ...readdirSync(`${REPOSITORY}/docs`, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
