@@ -94,7 +94,41 @@ describe('a batcher', () => {
     expect(sent.map(([, ...names]) => names)).toEqual([['a', 'b'], ['c'], ['d'], ['e']]);
   });
 
-  it('has one batch of an account under way, and as many accounts as its limit allows', async () => {
+  it('has a second batch of an account under way where many wait, each with half of them', async () => {
+    const { batcher, sent, endNext, turn } = heldBatcher();
+    const names = Array.from({ length: 20 }, (_, n) => `n${n}`);
+    for (const name of names) void batcher.push('ac_1', item(name));
+    await turn();
+    expect(sent.map((batch) => batch.length - 1)).toEqual([10]);
+    for (const name of names) void batcher.push('ac_1', item(`later-${name}`));
+    await turn();
+    expect(sent.map((batch) => batch.length - 1)).toEqual([10, 15]);
+    for (let n = 0; n < 3; n += 1) await endNext();
+    expect(sent.flatMap(([, ...sentNames]) => sentNames)).toEqual([...names, ...names.map((name) => `later-${name}`)]);
+  });
+
+  it('lets what has a key of a batch that runs wait for its end, and the others go', async () => {
+    const { batcher, sent, endNext, turn } = heldBatcher();
+    void batcher.push('ac_1', item('first', ['x']));
+    await turn();
+    void batcher.push('ac_1', item('same', ['x', 'y']));
+    void batcher.push('ac_1', item('behind it', ['y']));
+    void batcher.push('ac_1', item('must not follow', ['z'], 1, ['x']));
+    for (let n = 0; n < 29; n += 1) void batcher.push('ac_1', item(`n${n}`));
+    await turn();
+    expect(sent.map(([, ...names]) => names.filter((name) => !name.startsWith('n')))).toEqual([['first'], []]);
+    await endNext();
+    await endNext();
+    await endNext();
+    expect(sent.flat().filter((name) => !/^n|ac_/.test(name))).toEqual([
+      'first',
+      'same',
+      'behind it',
+      'must not follow',
+    ]);
+  });
+
+  it('has one batch of an account under way where few wait, and as many as its limit of all', async () => {
     const { batcher, sent, endNext, turn } = heldBatcher({ batchesInFlight: 2 });
     for (const account of ['ac_1', 'ac_2', 'ac_3']) void batcher.push(account, item('a'));
     await turn();

@@ -26,20 +26,25 @@ export const DEFAULT_BATCHER_LIMITS = {
   queuedBytes: 128 * 1024 * 1024,
   batchItems: 256,
   batchBytes: 4 * 1024 * 1024,
-  /** Batches that may run at once. An account has one at most. */
+  /** Batches that may run at once. */
   batchesInFlight: 4,
 };
+/**
+ * From this many waiting items on, an account has two batches under way, each with half of them. So one is made while
+ * PostgreSQL runs the other. Their statements lock the head one after another.
+ */
+const MIN_HALVED = 16;
+
 export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
 
 /**
  * Collects the items of an account that arrive while its batch runs, and sends them as its next batch. If no batch
- * runs, it sends at once. `send` must resolve or reject every item of its batch.
+ * runs, it sends at once. What has a key of a batch that runs waits for its end. `send` must resolve or reject every item of its batch.
  */
 export class Batcher<Item extends Batchable, Result> {
   onBatch: BatchListener | undefined;
   private readonly queues = new Map<string, Waiting<Item, Result>[]>();
-  /** The accounts whose batch runs. */
-  private readonly underWay = new Set<string>();
+  private readonly underWay = new Set<{ readonly accountId: string; readonly batch: Batch<Item, Result> }>();
   private queuedItems = 0;
   private queuedBytes = 0;
   private scheduled = false;
@@ -86,8 +91,15 @@ export class Batcher<Item extends Batchable, Result> {
   private sendReady(): void {
     for (const [accountId, queue] of this.queues) {
       if (this.underWay.size >= this.limits.batchesInFlight) return;
-      if (this.underWay.has(accountId)) continue;
-      const { batch, rest } = takeBatch(queue, this.limits);
+      const running = [...this.underWay].filter((one) => one.accountId === accountId);
+      const isLong = queue.length >= MIN_HALVED;
+      if (running.length >= (isLong ? 2 : 1)) continue;
+      const batchItems = isLong
+        ? Math.min(Math.ceil(queue.length / 2), this.limits.batchItems)
+        : this.limits.batchItems;
+      const earlier = running.flatMap(({ batch }) => batch);
+      const { batch, rest } = takeBatch(queue, { ...this.limits, batchItems }, earlier);
+      if (batch.length === 0) continue;
       this.queues.delete(accountId);
       // An account with more to send goes to the end of the queue.
       if (rest.length > 0) this.queues.set(accountId, rest);
@@ -97,14 +109,15 @@ export class Batcher<Item extends Batchable, Result> {
 
   private start(accountId: string, batch: Batch<Item, Result>): void {
     const startedAt = performance.now();
-    this.underWay.add(accountId);
+    const running = { accountId, batch };
+    this.underWay.add(running);
     this.queuedItems -= batch.length;
     for (const { item } of batch) this.queuedBytes -= item.sizeBytes;
     void this.send(accountId, batch)
       // If `send` itself fails, no caller may wait for ever.
       .catch((error: unknown) => batch.forEach(({ reject }) => void reject(error)))
       .finally(() => {
-        this.underWay.delete(accountId);
+        this.underWay.delete(running);
         this.sendReady();
         this.onBatch?.(batch.length, performance.now() - startedAt);
       });
@@ -113,10 +126,14 @@ export class Batcher<Item extends Batchable, Result> {
 
 /**
  * Takes the next batch, in the order of the queue. An item stays in the queue if an earlier item has one of its `keys`
- * or `mustNotFollow` as a key, even if that earlier item stays too.
+ * or `mustNotFollow` as a key, even if that earlier item stays too. The items of batches that run are earlier ones.
  */
-function takeBatch<Item extends Batchable, Result>(queue: Batch<Item, Result>, limits: BatcherLimits) {
-  const seen = new Set<string>();
+function takeBatch<Item extends Batchable, Result>(
+  queue: Batch<Item, Result>,
+  limits: BatcherLimits,
+  earlier: Batch<Item, Result>,
+) {
+  const seen = new Set(earlier.flatMap(({ item }) => item.keys));
   const isSeen = (key: string): boolean => seen.has(key);
   const [batch, rest]: [Waiting<Item, Result>[], Waiting<Item, Result>[]] = [[], []];
   let bytes = 0;
