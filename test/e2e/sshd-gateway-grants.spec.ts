@@ -36,6 +36,15 @@ describe('several credentials of one key', () => {
   });
 });
 
+it('a rule for a port at any host permits that port, and no other', async () => {
+  const port = await freePortOf('app.example.test');
+  const key = await trial.newCredential(`bind:*:${port}`);
+  const bound = await trial.bind(key, `app.example.test:${port}`);
+  await expectBytesBothWays('app.example.test', port);
+  await bound.close();
+  await trial.expectDenied(key, `app.example.test:${await freePortOf('app.example.test')}`);
+});
+
 describe('a revocation', () => {
   it('by deletion refuses the next login; recheck must close the open tunnel', async () => {
     const key = await trial.newCredential('bind:app.example.test');

@@ -261,6 +261,7 @@ const FROM_DOCUMENTS: readonly TrafficPolicyCase[] = [
     ['2001:4861::8', '127.0.0.1'],
     { page: 'macros' },
   ),
+  denies('isPrivateIp(conn.client_ip)', ['10.0.0.1', 'fd00::1'], ['192.0.2.1']),
   denies("'192.168.1.1'.isPrivateIp()", ['127.0.0.1'], [], { page: 'macros' }),
   denies('[1, -2, 3].exists(x, x > 0) && [1, 2, 3].all(x, x > 0)', ['127.0.0.1'], [], { page: 'macros' }),
   denies('[1, 2, 3].exists_one(x, x == 2) && [1, 2, 3].map(n, n * n) == [1, 4, 9]', ['127.0.0.1'], [], {

@@ -234,6 +234,7 @@ function naiveVerdict(acl: readonly string[], request: string): ReturnType<typeo
 
 function naivelyCovers(rule: string, request: string): boolean {
   if (rule === '*' || rule === 'bind:*') return true;
+  if (rule.startsWith('bind:*:')) return !request.includes('=') && request.split(':')[1] === rule.split(':')[2];
   const pattern = rule.replace('bind:', '');
   if (pattern.includes('=') !== request.includes('=')) return false;
   if (pattern.includes('=')) return naivelyCoversLabel(pattern, request);
@@ -259,6 +260,7 @@ const parts = (...choices: string[]) => fc.constantFrom(...choices);
 const joined = (...arbitraries: fc.Arbitrary<string>[]) => fc.tuple(...arbitraries).map((texts) => texts.join(''));
 const rules = fc.oneof(
   { weight: 1, arbitrary: parts('*', 'bind:*') },
+  { weight: 2, arbitrary: parts('bind:*:1', 'bind:*:2') },
   { weight: 12, arbitrary: joined(parts('bind:'), names, parts('', '', ':1', ':2', ':*')) },
   {
     weight: 6,

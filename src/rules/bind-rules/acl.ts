@@ -44,6 +44,8 @@ export interface CompiledAcl {
   everything: RuleIndex;
   readonly exact: Map<string, HostRules>;
   readonly suffix: Map<string, HostRules>;
+  /** Ports at any host. */
+  readonly ports: Map<number, RuleIndex>;
   readonly labels: LabelRules;
 }
 
@@ -62,7 +64,7 @@ interface Verdict {
 export function compile(acl: readonly string[]): CompiledAcl {
   const parsed = acl.map(parseBindRule);
   const labels = { any: NONE, byKey: new Map(), byValue: new Map(), byKeyAndValue: new Map() };
-  const made = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), labels };
+  const made = { rules: [...acl], everything: NONE, exact: new Map(), suffix: new Map(), ports: new Map(), labels };
   // From last to first, so that the first of equal rules overwrites the others.
   for (const [n, rule] of parsed.toReversed().entries()) addRule(made, rule, parsed.length - 1 - n);
   return made;
@@ -70,6 +72,7 @@ export function compile(acl: readonly string[]): CompiledAcl {
 
 function addRule(compiled: CompiledAcl, rule: BindRule, index: RuleIndex): void {
   if (rule.kind === 'everything') compiled.everything = index;
+  else if (rule.kind === 'port') compiled.ports.set(rule.port, index);
   else if (rule.kind === 'domain') addDomainRule(compiled[rule.pattern], rule, index);
   else addLabelRule(compiled.labels, rule, index);
 }
@@ -119,8 +122,8 @@ function firstForLabel(labels: LabelRules, key: string, value: string): RuleInde
  * Looks up what follows each dot as a suffix. A request for `*.a.b` is covered only by `*.a.b` and by wider suffix
  * rules.
  */
-function firstForHost({ exact, suffix }: CompiledAcl, host: string, port: number): RuleIndex {
-  let first = firstForPort(exact.get(host), port);
+function firstForHost({ exact, suffix, ports }: CompiledAcl, host: string, port: number): RuleIndex {
+  let first = Math.min(ports.get(port) ?? NONE, firstForPort(exact.get(host), port));
   for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) {
     first = Math.min(first, firstForPort(suffix.get(host.slice(dot + 1)), port));
   }

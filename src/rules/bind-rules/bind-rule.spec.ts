@@ -43,7 +43,10 @@ describe('parseBindRule refuses', () => {
     ['bind:a.example?'],
     ['bind:a%2eexample'],
     ['bind:**'],
-    ['bind:*:80'],
+    ['bind:*:*'],
+    ['bind:*:0'],
+    ['bind:*:80-90'],
+    ['bind:80'],
     ['bind:*:*'],
     ['bind:*.'],
     ['bind:*.*'],
@@ -123,5 +126,23 @@ describe('parseBindRule refuses', () => {
     [7, "acl[0] must be a string such as 'bind:app.example.com'."],
   ])('%j in these words: %s', (rule, message) => {
     expect(problemOf(() => parseBindRule(rule, 0)).message).toBe(message);
+  });
+});
+
+describe('a text that people send as a rule is named as what it is', () => {
+  it.each([
+    ['bind:8000', "write 'bind:*:8000'"],
+    ['permitlisten="8002"', 'an option of authorized_keys'],
+    ['"bind:a.example"', 'in quotes'],
+    ["'bind:*'", 'in quotes'],
+    ['/var/run/x', 'a path'],
+    ['bind:/tmp/x', 'a path'],
+    ['~/x', 'a path'],
+    ['{"bind":"a.example"}', 'JSON'],
+    ['bind：a.example', "another spelling of 'bind:'"],
+    ['bind a.example', "another spelling of 'bind:'"],
+    ['bind:*:*', "write 'bind:*'"],
+  ])('%s', (rule, says) => {
+    expect(problemOf(() => parseBindRule(rule, 0))?.message).toContain(says);
   });
 });

@@ -23,8 +23,14 @@ export interface LabelRule {
   readonly value: string;
 }
 
-/** A rule as it was read: everything, a domain, or a label. */
-export type BindRule = { readonly kind: 'everything' } | DomainRule | LabelRule;
+/** A port at any host, from 1 on. */
+export interface PortRule {
+  readonly kind: 'port';
+  readonly port: number;
+}
+
+/** A rule as it was read: everything, a domain, a port, or a label. */
+export type BindRule = { readonly kind: 'everything' } | DomainRule | PortRule | LabelRule;
 
 /** The most bytes of one rule. */
 export const MAX_RULE_BYTES = 512;
@@ -52,13 +58,24 @@ export function parseBindRule(rule: unknown, index: number): BindRule {
 
 function readRule(rule: string): BindRule {
   if (rule === '*') return { kind: 'everything' };
-  if (!rule.startsWith(PREFIX)) throw new ParseError("a rule is '*' or begins with 'bind:'");
+  if (!rule.startsWith(PREFIX)) throw new ParseError(mistaken(rule) ?? "a rule is '*' or begins with 'bind:'");
   const target = rule.slice(PREFIX.length);
   if (target === '') throw new ParseError("the rule ends after 'bind:'");
   refuseUnprintable(target);
   if (target === '*') return { kind: 'everything' };
   // A host name cannot contain '=', so the sign marks a label.
   return target.includes('=') ? readLabelRule(target) : readDomainRule(target);
+}
+
+/** What a text is that people send as a rule. */
+function mistaken(rule: string): string | undefined {
+  if (/^\s*["'].*["']\s*$/.test(rule)) return 'it is in quotes; write it without them';
+  if (/^permit(listen|open)\b/i.test(rule))
+    return "it is an option of authorized_keys; write 'bind:HOST:PORT', or 'bind:*:PORT' for any host";
+  if (/^(\/|~|\.\.?\/)/.test(rule)) return "it is a path; a rule names what may be bound, as in 'bind:app.example.com'";
+  if (/^[{[]/.test(rule)) return "it is JSON; a rule is a text such as 'bind:app.example.com'";
+  if (/^bind\s|^bind[\p{P}\p{S}]/iu.test(rule)) return "it begins with another spelling of 'bind:'";
+  return undefined;
 }
 
 function readLabelRule(target: string): LabelRule {
@@ -72,10 +89,15 @@ function readLabelRule(target: string): LabelRule {
   return { kind: 'label', key, value };
 }
 
-function readDomainRule(target: string): DomainRule {
+function readDomainRule(target: string): DomainRule | PortRule {
   if (URL_SCHEME.test(target))
     throw new ParseError("it holds a URL; write the host alone, as in 'bind:app.example.com'");
+  if (/^\d+$/.test(target))
+    throw new ParseError(`it is a port alone; write 'bind:*:${target}' for it at any host, or 'bind:HOST:${target}'`);
+  if (target.startsWith('/')) throw new ParseError("it is a path; write the host alone, as in 'bind:app.example.com'");
   const { host, port } = splitPort(target);
+  if (host === '*' && port === '*') throw new ParseError("write 'bind:*' for everything");
+  if (host === '*' && port !== undefined) return { kind: 'port', port: parsePort(port, 1) };
   const rule = { kind: 'domain', ...parseHostPattern(host) } as const;
   if (port === undefined) return rule;
   return { ...rule, port: port === '*' ? port : parsePort(port, 1) };

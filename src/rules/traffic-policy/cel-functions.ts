@@ -38,7 +38,7 @@ const MAX_DIGITS = 128;
 const MAX_CASE_GROWTH = 3;
 const READ_STEPS = 3;
 const PARSE_STEPS = 40;
-const isAddress = (bound: Bound | undefined): boolean => bound?.read === 'address';
+export const isAddress = (bound: Bound | undefined): boolean => bound?.read === 'address';
 const isNetwork = (bound: Bound | undefined): boolean => bound?.read === 'network';
 const addressSteps = (ip: Bound): number => (isAddress(ip) ? READ_STEPS : PARSE_STEPS);
 const networkSteps = (cidr: Bound): number => (isNetwork(cidr) ? READ_STEPS : PARSE_STEPS);
@@ -83,6 +83,11 @@ const joined = known(
 const PATTERN_STEPS = 0.5;
 const matching = known(({ size } = NOTHING) => (size + 1) * PATTERN_STEPS, number, { isOwn: true, reads: 'pattern' });
 
+const isPrivate = known((ip = NOTHING) => 20 + addressSteps(ip), number, {
+  isOwn: true,
+  mayFail: (ip) => !isAddress(ip),
+});
+
 /** The functions that are called as `name(...)`, by name and number of arguments. */
 export const FUNCTIONS: Readonly<Record<string, KnownFunction>> = {
   'size/1': size,
@@ -98,6 +103,7 @@ export const FUNCTIONS: Readonly<Record<string, KnownFunction>> = {
   // A longer duration is a number of more digits than MAX_DIGITS.
   'duration/1': known(({ size } = NOTHING) => 20 + size * 10, number, { mayFail: fails, longest: 64 }),
   'matches/2': matching,
+  'isPrivateIp/1': isPrivate,
   'inCidrRange/2': known((ip = NOTHING, cidr = NOTHING) => addressSteps(ip) + networkSteps(cidr), number, {
     isOwn: true,
     mayFail: (ip, cidr) => !isAddress(ip) || !isNetwork(cidr),
@@ -129,10 +135,7 @@ export const METHODS: Readonly<Record<string, KnownFunction>> = {
   ),
   'join/0': joined,
   'join/1': joined,
-  'isPrivateIp/0': known((ip = NOTHING) => 20 + addressSteps(ip), number, {
-    isOwn: true,
-    mayFail: (ip) => !isAddress(ip),
-  }),
+  'isPrivateIp/0': isPrivate,
   ...Object.fromEntries(Object.keys(TIME_FIELDS).map((name) => [`${name}/0`, inUtc])),
   ...Object.fromEntries(Object.keys(TIME_FIELDS).map((name) => [`${name}/1`, inNamedZone])),
   // cel-js counts the days by the clock of the process, and gives all milliseconds of a duration.
@@ -196,10 +199,13 @@ export function registerFunctions(registry: Registry, running: Running): void {
   };
   add('inCidrRange_(string, string): bool', (ip: string, cidr: string) => inRanges(ip, [cidr]));
   add('inCidrRanges_(string, list<string>): bool', inRanges);
-  add('string.isPrivateIp_(): bool', (ip: string) => {
+  const isPrivateIp = (ip: string): boolean => {
     const address = addressOf(ip);
     return PRIVATE.some((network) => holds(network, address));
-  });
+  };
+  // In both forms, since the public documents list it beside inCidrRange.
+  add('isPrivateIp_(string): bool', isPrivateIp);
+  add('string.isPrivateIp_(): bool', isPrivateIp);
   add('matches_(string, string): bool', isMatch);
   add('string.matches_(string): bool', isMatch);
   add('string.lower_(): string', (text: string) => text.toLowerCase());

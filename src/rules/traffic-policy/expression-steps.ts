@@ -1,7 +1,16 @@
 import { quoted } from '../../kernel/problem.js';
+import { addressText, parseAddress } from '../ip-rules/address.js';
 import { networkAround } from '../ip-rules/network.js';
 import { type CelNode, VARIABLES } from './cel.js';
-import { type Bound, FUNCTIONS, type KnownFunction, METHODS, type Readings, weightOf } from './cel-functions.js';
+import {
+  type Bound,
+  FUNCTIONS,
+  isAddress,
+  type KnownFunction,
+  METHODS,
+  type Readings,
+  weightOf,
+} from './cel-functions.js';
 import { compilePattern, PatternRefused } from './pattern.js';
 import { timeZone } from './time-fields.js';
 import { quotedName } from './unreadable-policy.js';
@@ -44,10 +53,13 @@ export class ExpressionReader {
   private text = '';
   private readonly zones = new Set<string>();
   readonly readings: Readings = { networks: new Map(), patterns: new Map() };
+  /** Addresses of the expression that no connection has, since its addresses are spelled as in `written`. */
+  misspelled: { readonly text: string; readonly written: string }[] = [];
 
   /** The most steps of an evaluation, and of showing its value as a text. Throws ExpressionRefused. */
   stepsOf(text: string, root: CelNode): number {
     this.text = text;
+    this.misspelled = [];
     const { steps, value, mayFail } = this.visit(root, new Map(), 1);
     return steps + weightOf(value) + (mayFail ? errorSteps(text) : 0);
   }
@@ -252,6 +264,8 @@ export class ExpressionReader {
   private binary(op: CelNode['op'], [left, right]: readonly [CelNode, CelNode], scope: Scope, depth: number): Cost {
     const a = this.visit(left, scope, depth + 1);
     const b = this.visit(right, scope, depth + 1);
+    if (isAddress(a.value)) this.findMisspelled(right);
+    if (isAddress(b.value)) this.findMisspelled(left);
     const least = Math.min(weightOf(a.value), weightOf(b.value));
     if (op === '+') return this.plus(a, b);
     if (op === 'in') {
@@ -261,6 +275,15 @@ export class ExpressionReader {
     const mayFail = ['-', '*', '/', '%'].includes(op);
     const cost = sum(1 + least, SCALAR, [a, b]);
     return { ...cost, mayFail: mayFail || cost.mayFail };
+  }
+
+  private findMisspelled(node: CelNode): void {
+    for (const { op, args } of node.op === 'list' ? node.args : [node]) {
+      const text = op === 'value' && typeof args === 'string' ? args : '';
+      const address = parseAddress(text);
+      const written = address === undefined ? text : addressText(address);
+      if (written !== text) this.misspelled.push({ text, written });
+    }
   }
 
   private plus(a: Cost, b: Cost): Cost {

@@ -1,4 +1,5 @@
 import { messageOf } from '../../kernel/error-message.js';
+import { quoted } from '../../kernel/problem.js';
 import type { Address } from '../ip-rules/address.js';
 import { type Bindings, celEnvironment, TIMESTAMP } from './cel.js';
 import { type Running, registerFunctions, useOwnFunctions } from './cel-functions.js';
@@ -50,6 +51,8 @@ export interface PolicyCounts {
 /** The expressions of one policy, which share what they have read. */
 export class Expressions {
   readonly counts: PolicyCounts = { expressions: 0, networks: 0 };
+  /** Sentences about what can never decide. */
+  readonly notes: string[] = [];
   private readonly reader = new ExpressionReader();
 
   /** States of patterns, and nodes of expressions. */
@@ -76,6 +79,8 @@ export class Expressions {
     }
     const steps =
       orUnreadable(place, () => this.reader.stepsOf(text, firstParser.parse(text).ast)) + STEPS_OF_EVALUATION;
+    for (const { text: address, written } of this.reader.misspelled)
+      this.notes.push(`${place} compares with ${quoted(address)}, which no connection has; write '${written}'.`);
     if (steps > MAX_STEPS) {
       throw new UnreadablePolicy(place, `takes up to ${Math.ceil(steps)} steps; the maximum is ${MAX_STEPS}.`);
     }

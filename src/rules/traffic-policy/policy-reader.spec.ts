@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { PolicyReader } from './policy-reader.js';
 import { UnreadablePolicy } from './unreadable-policy.js';
 
-const READ = { enabled: true, rules: [], ipPolicyIds: [], memoryBytes: 10_000 };
+const READ = { enabled: true, rules: [], ipPolicyIds: [], notes: [], memoryBytes: 10_000 };
 
 /** A reader that notes the texts which it reads. */
 function noting(maxBytes?: number) {

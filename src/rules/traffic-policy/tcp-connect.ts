@@ -51,7 +51,7 @@ export interface TrafficDecision {
   readonly logs: readonly PolicyLog[];
   /** How many logs are left out, since a decision has at most MAX_LOG_BYTES of them. */
   readonly logsLeftOut: number;
-  /** Sentences about what did not decide: expressions that failed, restrictions that are not enforced. */
+  /** Sentences about what did not decide: expressions that failed or can never be true, restrictions not enforced. */
   readonly notes: readonly string[];
 }
 
@@ -72,7 +72,7 @@ export function decideTcpConnect(
   connection: TcpConnection,
   ipPolicies: Pick<ReadonlyMap<string, CompiledPolicy>, 'get' | 'has'>,
 ): TrafficDecision {
-  const run = new Run(connection, ipPolicies);
+  const run = new Run(connection, ipPolicies, policy.notes.slice(0, MAX_NOTES));
   if (!policy.enabled) return run.ending(true, 'policy_disabled');
   for (const [index, rule] of policy.rules.entries()) {
     const end = run.apply(rule, index);
@@ -90,7 +90,6 @@ class Run {
   private logBytes = 1;
   private logsLeftOut = 0;
   private readonly logs: PolicyLog[] = [];
-  private readonly notes: string[] = [];
   private scene: Scene;
   /** What the last action of `restrict-ips` found. */
   private ip: IpDecision | undefined;
@@ -98,6 +97,7 @@ class Run {
   constructor(
     private readonly connection: TcpConnection,
     private readonly ipPolicies: Pick<ReadonlyMap<string, CompiledPolicy>, 'get' | 'has'>,
+    private readonly notes: string[],
   ) {
     this.scene = sceneOf(connection);
   }

@@ -232,3 +232,16 @@ describe('a decision', () => {
     expect(readTrafficPolicy(text).ipPolicyIds).toEqual(['ipp_a', 'ipp_b', 'ipp_c']);
   });
 });
+
+it.each([
+  ["conn.client_ip == '2001:DB8::7'", "'2001:db8::7'"],
+  ["conn.client_ip in ['192.0.2.1', '2001:db8:0:0::7']", "'2001:db8::7'"],
+  ["'::ffff:192.0.2.1' != conn.client_ip", "'192.0.2.1'"],
+])('a note says that %s compares with an address that no connection has', (expression, written) => {
+  const policy = readTrafficPolicy(
+    JSON.stringify({ on_tcp_connect: [{ expressions: [expression], actions: [{ type: 'deny' }] }] }),
+  );
+  const { notes } = decideTcpConnect(policy, connectionFrom('2001:db8::7'), new Map());
+  expect(notes).toEqual([expect.stringContaining(`on_tcp_connect[0].expressions[0] compares with`)]);
+  expect(notes[0]).toContain(`write ${written}`);
+});

@@ -12,6 +12,8 @@ export interface TrafficPolicy {
   readonly rules: readonly PolicyRule[];
   /** The ids of all IP policies that its actions name, each once. */
   readonly ipPolicyIds: readonly string[];
+  /** Sentences about what can never decide, for checks. */
+  readonly notes: readonly string[];
   /** About what it takes at most, for a cache of policies: some have many times their text. */
   readonly memoryBytes: number;
 }
@@ -62,14 +64,14 @@ export function readTrafficPolicy(text: string): TrafficPolicy {
       `names ${ipPolicyIds.length} IP policies; the maximum is ${MAX_NAMED_IP_POLICIES}.`,
     );
   }
-  const { counts, sizes } = expressions;
+  const { counts, sizes, notes } = expressions;
   const memoryBytes =
     text.length * BYTES_OF.character +
     read.values * BYTES_OF.value +
     counts.expressions * BYTES_OF.expression +
     sizes.nodes * BYTES_OF.node +
     sizes.states * BYTES_OF.state;
-  return { enabled, rules, ipPolicyIds, memoryBytes };
+  return { enabled, rules, ipPolicyIds, notes, memoryBytes };
 }
 
 function refuseRules(rules: unknown, phase: string): void {

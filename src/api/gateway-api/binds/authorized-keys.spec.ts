@@ -52,6 +52,7 @@ describe('a line of authorized_keys', () => {
     ['a suffix with a port', ['bind:*.example:7001'], 'restrict,port-forwarding,permitlisten="*.example:7001"'],
     ['an IPv4 address', ['bind:127.0.0.1:7001'], 'restrict,port-forwarding,permitlisten="127.0.0.1:7001"'],
     ['an IPv6 address', ['bind:[2001:DB8:0::1]'], 'restrict,port-forwarding,permitlisten="[2001:db8::1]:*"'],
+    ['a port at any host', ['bind:*:7001'], 'restrict,port-forwarding,permitlisten="*:7001"'],
     ['capitals', ['bind:App.Example.'], 'restrict,port-forwarding,permitlisten="app.example:*"'],
     ['Unicode', ['bind:Bücher.example'], 'restrict,port-forwarding,permitlisten="xn--bcher-kva.example:*"'],
     ['a label beside a name', ['bind:k=v', 'bind:a.example'], 'restrict,port-forwarding,permitlisten="a.example:*"'],
@@ -162,6 +163,12 @@ describe('the lines of a key where something is reserved for others', () => {
     expect(optionsFor('bind:a.example')).toBe('restrict,port-forwarding,permitlisten="a.example:7000"');
     expect(optionsFor('bind:*.example:7001')).toBe('restrict,port-forwarding,permitlisten="*.b.example:7001"');
     expect([optionsFor('bind:a.example:7001'), optionsFor('bind:c.example')]).toEqual(['restrict', 'restrict']);
+  });
+
+  it('permit a port at any host only where the account has reserved it', () => {
+    const listens = 'permitlisten="a.example:7000",permitlisten="*.b.example:7000"';
+    expect(optionsFor('bind:*:7000')).toBe(`restrict,port-forwarding,${listens}`);
+    expect(optionsFor('bind:*:7001')).toBe('restrict,port-forwarding,permitlisten="*.b.example:7001"');
   });
 
   it('permit no random port by a rule for any named port', () => {

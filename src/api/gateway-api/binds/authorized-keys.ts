@@ -35,8 +35,8 @@ const ID = /^[A-Za-z0-9_-]+$/;
 const VERSION = /^\d+$/;
 const NETWORKS = /^[0-9a-f.:]+\/\d+(?:,[0-9a-f.:]+\/\d+)*$/;
 const TIME = /^\d{14}$/;
-/** A canonical host, with or without `*.`, and a port or `*`. Its characters cannot end the quoted option. */
-const PERMIT_LISTEN = /^(?:(?:\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\]):(?:\d{1,5}|\*)$/;
+/** A canonical host, with or without `*.`, or `*`; and a port or `*`. Its characters cannot end the quoted option. */
+const PERMIT_LISTEN = /^(?:(?:\*\.)?[a-z0-9_.-]+|\[[0-9a-f:.]+\]|\*(?!:\*)):(?:\d{1,5}|\*)$/;
 
 type Credentials = readonly [AuthorizedCredential, ...AuthorizedCredential[]];
 
@@ -151,6 +151,7 @@ function patternOf(rule: BindRule): ListenPattern | undefined {
  * account has reserved.
  */
 function patternsOf(rule: BindRule, narrowing: Narrowing, own: OwnByHost): readonly ListenPattern[] {
+  if (rule.kind === 'port') return atAnyHost(rule.port, narrowing);
   const pattern = patternOf(rule);
   if (pattern === undefined) return rule.kind === 'everything' ? narrowing.own : [];
   // `host:*` permits any port that a request names. sshd would also permit a random port (0), which this rule does not.
@@ -160,6 +161,11 @@ function patternsOf(rule: BindRule, narrowing: Narrowing, own: OwnByHost): reado
   const { addresses = [], domains = [], byPort } = own.get(pattern.host) ?? {};
   if (port === null) return isAnyNamed ? addresses : [...addresses, ...domains];
   return [...(byPort?.get(port) ?? []), ...domains.map(({ host }) => ({ host, port }))];
+}
+
+function atAnyHost(port: number, { isAllFree, own }: Narrowing): readonly ListenPattern[] {
+  if (isAllFree) return [{ host: '*', port }];
+  return own.filter((one) => one.port === null || one.port === port).map(({ host }) => ({ host, port }));
 }
 
 /** What the account has reserved of what a host or a wildcard covers. */
