@@ -29,8 +29,34 @@ function parse(text: string): unknown {
     // V8's own message quotes the text around the error.
     const position = /at position (\d+)/.exec(String(error))?.[1];
     const where = position === undefined ? '' : ` (at character ${Number(position) + 1})`;
-    throw new Problem('body_malformed', `The body is not valid JSON${where}.`);
+    const strange = strangeCharacter(text);
+    const what = strange === undefined ? where : `: it has ${strange} outside of its strings`;
+    throw new Problem('body_malformed', `The body is not valid JSON${what}.`);
   }
+}
+
+/** Characters that editors and word processors put into JSON, and which look like others or like nothing. */
+const STRANGE: readonly (readonly [RegExp, string])[] = [
+  [/\ufeff/, 'a byte order mark'],
+  [/[\u200b-\u200f\u2060]/, 'a character of no width'],
+  [/\u00a0/, 'a no-break space'],
+  [/\u3000/, 'a full-width blank'],
+  [/[\u2000-\u200a\u202f\u205f]/, 'a blank of typography'],
+  [/[\u2018-\u201f\u00ab\u00bb]/, 'a quotation mark of typography'],
+  [/[\u2010-\u2015]/, 'a dash of typography'],
+  [/[\uff0c\uff1a\uff3b\uff3d\uff5b\uff5d\u3001]/, 'a full-width sign'],
+];
+
+/** The first of them outside of the strings of a text, with its place. */
+function strangeCharacter(text: string): string | undefined {
+  for (let at = 0; at < text.length; at += 1) {
+    if (text.charCodeAt(at) === QUOTE) at = endOfString(text, at);
+    else if (text.charCodeAt(at) > 0x7f) {
+      const [, name] = STRANGE.find(([form]) => form.test(text.charAt(at))) ?? [];
+      if (name !== undefined) return `${name} (at character ${at + 1})`;
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -2,6 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { PostgresFailure } from '../../database/index.js';
 import { malformed, Problem, type ProblemName } from '../../kernel/problem.js';
+import { foreignId } from './foreign-id.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,9 +21,11 @@ const DISK_FULL = "The disk of the database is full, so nothing was written. The
 /** Retry-After of a 503 or 429 that does not say its own. */
 const RETRY_AFTER_SECONDS = 1;
 
+const NOT_FOUND = 'Resource not found';
+
 /** Errors of Fastify and Nest before a route runs, by status. Any other 4xx of theirs is `request_malformed`. */
 const FRAMEWORK_PROBLEMS = new Map<number, [ProblemName, string]>([
-  [404, ['not_found', 'Resource not found']],
+  [404, ['not_found', NOT_FOUND]],
   [413, ['body_too_large', 'The body is too large; the maximum is 2 MiB.']],
   [415, ['unsupported_content_type', 'The body must be sent as application/json.']],
 ]);
@@ -35,11 +38,18 @@ export class ProblemFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
-    const problem = toProblem(error);
+    const problem = withForeignId(toProblem(error), request);
     this.failed(error);
     request.failure = { problem, error };
     sendProblem(http.getResponse<FastifyReply>(), request.id, problem);
   }
+}
+
+/** Clients mix ids up. The text of one tells its kind, whoever has it, so saying the kind gives nothing away. */
+function withForeignId(problem: Problem, { url, params }: FastifyRequest): Problem {
+  if (problem.message !== NOT_FOUND) return problem;
+  const sentence = foreignId(url, (params as { readonly id?: string } | undefined)?.id);
+  return sentence === undefined ? problem : new Problem(problem.problem, sentence);
 }
 
 export function sendProblem(reply: FastifyReply, operationId: string, problem: Problem): void {

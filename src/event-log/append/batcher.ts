@@ -38,8 +38,8 @@ const MIN_HALVED = 16;
 export type BatcherLimits = Readonly<typeof DEFAULT_BATCHER_LIMITS>;
 
 /**
- * Collects the items of an account that arrive while its batch runs, and sends them as its next batch. If no batch
- * runs, it sends at once. What has a key of a batch that runs waits for its end. `send` must resolve or reject every item of its batch.
+ * Collects the items of an account that arrive while its batch runs, and sends them as its next batch, but for what has
+ * a key of that batch. If no batch runs, it sends at once. `send` must resolve or reject every item of its batch.
  */
 export class Batcher<Item extends Batchable, Result> {
   onBatch: BatchListener | undefined;

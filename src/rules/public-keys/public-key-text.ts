@@ -76,6 +76,11 @@ function wireFormOfLine(text: string): WireForm {
 /** What is sent in place of a line. */
 const MISTAKES: readonly (readonly [form: RegExp, sentence: string])[] = [
   [/^["'`]/, 'public_key is in quotes; upload the line without them.'],
+  [/^[{[]/, 'public_key is JSON; upload the text of the key that is in it.'],
+  [
+    /^(?:SHA256|MD5):/i,
+    'public_key is a fingerprint, of which no key can be made; upload the public key itself (the .pub file).',
+  ],
   [/^AAAA[A-Za-z0-9+/]/, 'public_key is base64 without its type; put the type in front, such as ssh-ed25519.'],
   [
     /^(?:~|@|\.{0,2}\/|file:|[A-Za-z]:\\)|^\S+\.pub$/,

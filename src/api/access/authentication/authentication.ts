@@ -188,6 +188,9 @@ const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 function tokenOf(header = '', credential: Credential = 'API key'): string {
   const token = BEARER.exec(header.trim())?.[1];
   if (token === undefined) throw unusableHeader(header.trim(), credential);
+  if (/^(["'`<]).*["'`>]$/.test(token)) {
+    throw new Problem('api_key_malformed', `The ${credential} is in quotes or brackets; send it without them.`);
+  }
   return token;
 }
 
