@@ -39,7 +39,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['database/index.ts'],
   ['database'],
   ['database/embedded', '../migrations'],
-  ['gateway/gateway.ts', 'gateway/settings-table.ts'],
+  ['gateway/gateway.ts'],
   ['gateway/ssh', 'gateway/edges', 'gateway/metrics-server.ts'],
   ['gateway/records'],
   ['gateway/context'],
