@@ -185,7 +185,6 @@ const FURTHER: Readonly<Record<string, string>> = {
     'What gateways say of their hosts spares users a reservation that would never count.',
   'api/ssh-credentials/credential-restrictions.controller.ts':
     'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
-  'api/access/accounts/service-users.controller.ts': 'Newer clients know bots by another path and other operation ids.',
   'api/access/accounts/role.ts': 'Users and bots have the same roles.',
   'api/access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'api/access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
