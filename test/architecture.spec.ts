@@ -193,6 +193,7 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/access/accounts/default-admin-email.ts':
     'The help of the operator names it, and should not load the framework for it.',
   'api/access/accounts/first-account.ts': 'The start makes the first account and its key, or finds them.',
+  'api/access/accounts/principals-controller.ts': 'Users, bots and service users have the same routes.',
   'api/access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
   'api/access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
   'api/tunnel-groups/open-tunnels.ts': 'Gateways report which tunnels a group has, and no event says it.',

@@ -133,12 +133,12 @@ const BODY_PIPE = new BodyPipe();
 /** Parameter decorator: the body, checked. The linter refuses Nest's own decorator, which checks nothing. */
 export const Body = (): ParameterDecorator => NestBody(BODY_PIPE);
 
-/** Method decorator: the class of the body, the third parameter of a method whose type is known only at run time. */
+/** Method decorator: the class of the body, the last parameter of a method, where only the run time knows it. */
 export const BodyClass =
   (bodyClass: BodyClass): MethodDecorator =>
   (target, key) => {
-    const [context, id] = Reflect.getMetadata('design:paramtypes', target, key);
-    Reflect.defineMetadata('design:paramtypes', [context, id, bodyClass], target, key);
+    const types: readonly unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
+    Reflect.defineMetadata('design:paramtypes', [...types.slice(0, -1), bodyClass], target, key);
   };
 
 /** Checks a body, and copies its fields into an instance of its class. */

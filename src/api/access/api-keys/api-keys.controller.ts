@@ -54,11 +54,7 @@ export class ApiKeysController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getApiKeyHistory',
-    summary: 'Get the history of an API key',
-    problems: ['not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'ApiKey', 'an API key')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(API_KEYS, request, id);
   }
