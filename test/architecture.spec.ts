@@ -39,7 +39,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['database/index.ts'],
   ['database'],
   ['database/embedded', '../migrations'],
-  ['gateway/gateway.ts', 'gateway/settings-table.ts'],
+  ['gateway/gateway.ts'],
   ['gateway/ssh', 'gateway/edges', 'gateway/metrics-server.ts'],
   ['gateway/records'],
   ['gateway/context'],
@@ -185,7 +185,6 @@ const FURTHER: Readonly<Record<string, string>> = {
     'What gateways say of their hosts spares users a reservation that would never count.',
   'api/ssh-credentials/credential-restrictions.controller.ts':
     'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
-  'api/access/accounts/service-users.controller.ts': 'Newer clients know bots by another path and other operation ids.',
   'api/access/accounts/role.ts': 'Users and bots have the same roles.',
   'api/access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'api/access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',
@@ -194,6 +193,7 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/access/accounts/default-admin-email.ts':
     'The help of the operator names it, and should not load the framework for it.',
   'api/access/accounts/first-account.ts': 'The start makes the first account and its key, or finds them.',
+  'api/access/accounts/principals-controller.ts': 'Users, bots and service users have the same routes.',
   'api/access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
   'api/access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
   'api/tunnel-groups/open-tunnels.ts': 'Gateways report which tunnels a group has, and no event says it.',

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { Environment } from '@marcbachmann/cel-js';
@@ -22,6 +23,11 @@ describe('a library keeps the shape that is used below its surface:', () => {
     await expect(pool.connect()).rejects.toThrow('not connected');
     expect(callbacks.map((callback) => typeof callback)).toEqual(['function']);
     await pool.end();
+  });
+
+  it('pg keeps the socket of a client, by which operator/doctor says whether the connection has TLS', () => {
+    const { connection } = new pg.Client() as pg.Client & { readonly connection: { readonly stream: unknown } };
+    expect(connection.stream).toBeInstanceOf(Socket);
   });
 
   it('class-validator keeps the context of each check with its property, which api/http/validated-body.ts reads', () => {

@@ -5,7 +5,7 @@ export { coalesced, coalescedByAccount, coalescedRows, type Ref, wantedRows } fr
 export { readSuitability } from './connect.js';
 export { withAdvice } from './connection/advice.js';
 export { fetchRows, IN_INDEX_ORDER } from './cursor.js';
-export { attachEmbedded, type Database, type DatabaseOptions, type OpenMode, openDatabase, POOL } from './database.js';
+export { attachEmbedded, type Database, type OpenMode, openDatabase, POOL } from './database.js';
 export { type DatabaseServer, parseDatabaseUrl } from './database-url.js';
 export { DedicatedConnections, type MaintenanceDatabase } from './dedicated-connections.js';
 export {

@@ -3,6 +3,7 @@
 // Append
 export type { StreamAppend } from './append/append.js';
 export { ClaimRefused, ConstraintViolated, RightsTaken, StreamConflict } from './append/append-failures.js';
+export { CLAIMS_CONSTRAINT } from './append/append-statement.js';
 export { eventIdOf } from './append/event-ids.js';
 export { EventLog } from './append/event-log.js';
 

@@ -1,5 +1,5 @@
-import type { GatewaySettings } from './gateway-settings.js';
 import { anyIn, isIn, type PortRange, textOfRanges } from './port-ranges.js';
+import type { GatewaySettings } from './settings-table.js';
 
 /** How many random ports the gateway tries for a bind to port 0. */
 const TRIES = 100;

@@ -2,6 +2,7 @@ import { messageOf } from '../kernel/error-message.js';
 import { HttpClient, type Limits, type Read, readAnswer } from '../kernel/network/http-client.js';
 import { Unavailable } from '../kernel/network/unavailable.js';
 import { eventsIn, type ServiceEvent } from './event-stream.js';
+import type { GatewaySettings } from './settings-table.js';
 
 /** The URL of the service's routes for gateways, and the token for them. */
 export interface GatewayRoutes {
@@ -12,12 +13,7 @@ export interface GatewayRoutes {
   readonly ca?: string | undefined;
 }
 
-/** The settings for the connection to the service. */
-export interface ServiceAddress {
-  /** Without a slash at its end. */
-  readonly serviceUrl: string;
-  readonly gatewayToken: string;
-}
+type ServiceAddress = Pick<GatewaySettings, 'serviceUrl' | 'gatewayToken'>;
 
 export const routesOf = ({ serviceUrl, gatewayToken }: ServiceAddress): GatewayRoutes => ({
   url: new URL(`${serviceUrl}/ssh_gateway/`),

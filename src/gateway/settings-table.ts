@@ -1,17 +1,11 @@
-import { LOG_LEVELS, type LogLevel } from '../kernel/settings/log-levels.js';
+import { listenAddress } from '../kernel/settings/listen-address.js';
+import { LOG_LEVELS } from '../kernel/settings/log-levels.js';
 import { baseUrl, integer, oneOf, text } from '../kernel/settings/parsers.js';
-import type { Setting, SettingsOf } from '../kernel/settings/setting.js';
+import type { Setting, SettingsTable, ValuesOf } from '../kernel/settings/setting.js';
 import { parseToken } from '../kernel/settings/token.js';
-import { parseProxied } from './edge-settings.js';
-import { type GatewaySettings, parseListenAddress } from './gateway-settings.js';
 import { parseOwnedHosts } from './owned-hosts.js';
 import { parsePorts } from './port-ranges.js';
-import { parseBalancers } from './proxy-protocol/balancers.js';
-
-/** The settings of the process `tunnel-access gateway`, which reads no others. */
-export interface GatewayProcessSettings extends GatewaySettings {
-  readonly logLevel: LogLevel;
-}
+import { parseBalancers, parseProxied } from './settings-parsers.js';
 
 const MAX_MS = 86_400_000;
 
@@ -50,7 +44,7 @@ export const GATEWAY = {
     example: '0.0.0.0:2222',
     fallback: { host: '127.0.0.1', port: 2222 },
     fallbackText: '`127.0.0.1:2222`',
-    parse: parseListenAddress,
+    parse: listenAddress(0),
   },
   proxyProtocolFrom: {
     name: 'GATEWAY_PROXY_PROTOCOL_FROM',
@@ -260,7 +254,7 @@ export const GATEWAY = {
     about: 'Address and port that serve `GET /metrics` and `GET /healthz` of the gateway, without a token.',
     example: '127.0.0.1:9465',
     fallback: undefined,
-    parse: parseListenAddress,
+    parse: listenAddress(0),
   },
   logLevel: {
     name: 'LOG_LEVEL',
@@ -269,4 +263,7 @@ export const GATEWAY = {
     fallback: 'info',
     parse: oneOf(LOG_LEVELS),
   },
-} satisfies SettingsOf<GatewayProcessSettings>;
+} as const satisfies SettingsTable;
+
+/** The settings of a gateway. */
+export type GatewaySettings = ValuesOf<typeof GATEWAY>;

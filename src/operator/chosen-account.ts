@@ -34,12 +34,10 @@ export async function refuseUnknownStream(
   models: readonly AnyReadModel[],
   wanted: string | undefined,
 ): Promise<void> {
-  if (wanted === undefined) return;
   const tables = models.flatMap((model) => model.tables);
-  const parts = ['exists (select from events where stream_id = $1)'];
-  for (const { name, primaryKey } of tables) parts.push(`exists (select from ${name} where ${primaryKey[1]} = $1)`);
-  const { rows } = await pool.query<{ known: boolean }>(`select ${parts.join(' or ')} as known`, [wanted]);
-  if (rows[0]?.known !== true) throw new UsageError(`there is no stream ${wanted}: it has no events and no rows here`);
+  const places = [['events', 'stream_id'], ...tables.map(({ name, primaryKey }) => [name, primaryKey[1]])];
+  if (await isNowhere(pool, places, wanted))
+    throw new UsageError(`there is no stream ${wanted}: it has no events and no rows here`);
 }
 
 /** Throws UsageError for an account that has neither a log nor rows: a check of it would always succeed. */
@@ -48,15 +46,20 @@ export async function refuseUnknownAccount(
   models: readonly AnyReadModel[],
   wanted: string | undefined,
 ): Promise<void> {
-  if (wanted === undefined) return;
-  const tables = [
-    'log_heads',
-    'events',
-    'log_checkpoints',
-    'log_tiles',
-    ...models.flatMap((model) => model.tables.map(({ name }) => name)),
-  ];
-  const parts = tables.map((name) => `exists (select from ${name} where account_id = $1)`);
+  const tables = models.flatMap((model) => model.tables.map(({ name }) => name));
+  const places = ['log_heads', 'events', 'log_checkpoints', 'log_tiles', ...tables].map((one) => [one, 'account_id']);
+  if (await isNowhere(pool, places, wanted))
+    throw new UsageError(`there is no account ${wanted}: it has no log and no rows here`);
+}
+
+/** `places`: tables, each with its column of the id. */
+async function isNowhere(
+  pool: Pool,
+  places: readonly (readonly (string | undefined)[])[],
+  wanted: string | undefined,
+): Promise<boolean> {
+  if (wanted === undefined) return false;
+  const parts = places.map(([table, column]) => `exists (select from ${table} where ${column} = $1)`);
   const { rows } = await pool.query<{ known: boolean }>(`select ${parts.join(' or ')} as known`, [wanted]);
-  if (rows[0]?.known !== true) throw new UsageError(`there is no account ${wanted}: it has no log and no rows here`);
+  return rows[0]?.known !== true;
 }

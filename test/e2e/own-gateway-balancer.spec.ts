@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { parseBalancers } from '../../src/gateway/proxy-protocol/balancers.js';
+import { parseBalancers } from '../../src/gateway/settings-parsers.js';
 import { eventually } from '../support/eventually.js';
 import { startHaproxy } from '../support/haproxy.js';
 import { stopAtEnd } from '../support/leftovers.js';

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import ssh2 from 'ssh2';
-import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
+import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
+import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
+import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { eventually } from '../support/eventually.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';

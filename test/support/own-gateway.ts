@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { readGatewayConfig } from '../../src/api/config/config.js';
 import { Gateway } from '../../src/gateway/gateway.js';
-import type { GatewaySettings } from '../../src/gateway/gateway-settings.js';
+import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { type EchoTarget, startEchoTarget } from './echo-target.js';
 import { freePort } from './free-port.js';
 import { stopAtEnd } from './leftovers.js';

@@ -1,26 +1,11 @@
-import { flag, integer, text } from '../../kernel/settings/parsers.js';
-import type { SettingsOf } from '../../kernel/settings/setting.js';
-import { parseIssuer } from '../access/authentication/issuer-url.js';
-import type { OidcSettings } from '../access/authentication/oidc.js';
-import type { RequestLimitSettings } from '../access/authentication/request-limits.js';
+import { integer } from '../../kernel/settings/parsers.js';
+import type { SettingsTable } from '../../kernel/settings/setting.js';
+import { OIDC } from '../access/authentication/oidc-settings.js';
 import { parseOrigins } from '../http/cors.js';
-import type { HttpOptions } from '../http/http-options.js';
 import { parseTrustedProxies } from '../http/trusted-proxies.js';
-import { accountId, bootstrapKey, bootstrapKeyFile } from './parsers.js';
+import { bootstrapKey, bootstrapKeyFile } from './parsers.js';
 
 /** Who may call, from where, and how often. */
-export interface AccessSettings
-  extends OidcSettings,
-    RequestLimitSettings,
-    Pick<HttpOptions, 'trustedProxies' | 'corsOrigins'> {
-  /** API key of the first admin, for the first start. */
-  readonly bootstrapApiKey: string | undefined;
-  /** The same, as a file held it. */
-  readonly bootstrapApiKeyFile: string | undefined;
-  /** Failed authentications of one source that answer 401 in a minute; further ones answer 429. 0: no limit. */
-  readonly authFailuresPerMinute: number;
-}
-
 export const ACCESS = {
   bootstrapApiKey: {
     name: 'BOOTSTRAP_API_KEY',
@@ -81,64 +66,5 @@ export const ACCESS = {
     fallback: [],
     parse: parseOrigins,
   },
-  oidcIssuer: {
-    name: 'OIDC_ISSUER',
-    about:
-      'OpenID Connect issuer whose tokens are accepted, exactly as they name it (`iss`): `https`, or `http` on loopback. See [oidc.md](oidc.md).',
-    example: 'https://login.example.com',
-    fallback: undefined,
-    parse: parseIssuer,
-  },
-  oidcAudience: {
-    name: 'OIDC_AUDIENCE',
-    about: 'Audience that the tokens must name (`aud`). Set it together with `OIDC_ISSUER`.',
-    example: 'tunnel-access',
-    fallback: undefined,
-    parse: text,
-  },
-  oidcEmailClaim: {
-    name: 'OIDC_EMAIL_CLAIM',
-    about: "Claim that holds the user's email address.",
-    example: 'email',
-    fallback: 'email',
-    parse: text,
-  },
-  oidcRoleClaim: {
-    name: 'OIDC_ROLE_CLAIM',
-    about:
-      'Claim that says who is an admin or auditor: a text or a list of texts. Without it the role that is stored here counts.',
-    example: 'groups',
-    fallback: undefined,
-    parse: text,
-  },
-  oidcAdminValue: {
-    name: 'OIDC_ADMIN_VALUE',
-    about: 'Text in that claim that makes the user an admin.',
-    example: 'admin',
-    fallback: 'admin',
-    parse: text,
-  },
-  // None by default: a claim that holds this text by chance would open the log.
-  oidcAuditorValue: {
-    name: 'OIDC_AUDITOR_VALUE',
-    about: 'Text in that claim that makes the user an auditor. Without it the issuer names no auditors.',
-    example: 'auditor',
-    fallback: undefined,
-    parse: text,
-  },
-  oidcAccount: {
-    name: 'OIDC_ACCOUNT',
-    about: 'Id of the account whose users sign in.',
-    fallbackText: 'the oldest account',
-    example: 'ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA',
-    fallback: undefined,
-    parse: accountId,
-  },
-  oidcCreateUsers: {
-    name: 'OIDC_CREATE_USERS',
-    about: '`true`: if no user has the email address of a token, the service creates a member.',
-    example: 'true',
-    fallback: false,
-    parse: flag,
-  },
-} satisfies SettingsOf<AccessSettings>;
+  ...OIDC,
+} as const satisfies SettingsTable;

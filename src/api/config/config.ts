@@ -1,29 +1,20 @@
-import { GATEWAY, type GatewayProcessSettings } from '../../gateway/index.js';
+import { GATEWAY, type GatewaySettings } from '../../gateway/index.js';
 import { editDistance } from '../../kernel/edit-distance.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
-import type { Setting, SettingsOf } from '../../kernel/settings/setting.js';
-import type { ReservationPolicy } from '../reservations/address-pools.js';
+import type { Setting, SettingsOf, ValuesOf } from '../../kernel/settings/setting.js';
 import { redacted } from '../service-log/redaction.js';
-import { ACCESS, type AccessSettings } from './access.js';
-import { DATABASE, type DatabaseSettings } from './database.js';
-import { KEYS_AND_GATEWAYS, type KeyAndGatewaySettings } from './keys-and-gateways.js';
-import { LISTENING, type ListeningSettings } from './listening.js';
-import { OPERATION, type OperationSettings } from './operation.js';
+import { ACCESS } from './access.js';
+import { DATABASE } from './database.js';
+import { KEYS_AND_GATEWAYS } from './keys-and-gateways.js';
+import { LISTENING } from './listening.js';
+import { OPERATION } from './operation.js';
 import { RESERVATIONS } from './reservations.js';
 
 /**
  * The operator's settings, validated once at start and frozen. Only this file reads settings from the environment. A room
  * that needs settings declares them itself.
  */
-interface Settings
-  extends ListeningSettings,
-    DatabaseSettings,
-    AccessSettings,
-    KeyAndGatewaySettings,
-    ReservationPolicy,
-    OperationSettings {}
-
 export interface Config extends Settings {
   /** Whether a start may make an embedded database: in production DATA_DIR must say where. */
   readonly mayMakeDatabase: boolean;
@@ -45,7 +36,9 @@ const SETTINGS = {
   ...KEYS_AND_GATEWAYS,
   ...RESERVATIONS,
   ...OPERATION,
-} satisfies SettingsOf<Settings>;
+};
+
+type Settings = ValuesOf<typeof SETTINGS>;
 
 function explain(setting: Setting<unknown>, value: string, error: unknown): string {
   const quotedValue = setting.isSecret === true ? '' : ` '${redacted(value)}'`;
@@ -103,8 +96,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
 }
 
 /** The settings of a gateway, which need no database and no key. */
-export const readGatewayConfig = (environment: NodeJS.ProcessEnv): GatewayProcessSettings =>
-  readSettings<GatewayProcessSettings>(GATEWAY, environment, () => []);
+export const readGatewayConfig = (environment: NodeJS.ProcessEnv): GatewaySettings =>
+  readSettings<GatewaySettings>(GATEWAY, environment, () => []);
 
 function readSettings<Values extends object>(
   settings: SettingsOf<Values>,

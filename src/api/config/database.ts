@@ -1,18 +1,9 @@
 import { resolve } from 'node:path';
-import type { DatabaseOptions } from '../../database/index.js';
 import { flag, integer } from '../../kernel/settings/parsers.js';
-import type { SettingsOf } from '../../kernel/settings/setting.js';
-import type { HttpOptions } from '../http/http-options.js';
+import type { SettingsTable } from '../../kernel/settings/setting.js';
 import { databaseUrl } from './parsers.js';
 
 /** The database, and how long and how many requests wait for it. */
-export interface DatabaseSettings extends DatabaseOptions, Pick<HttpOptions, 'writeDeadlineMs'> {
-  /** Maximum number of commands that wait for the log; beyond it the service answers 503. */
-  readonly appendQueueLimit: number;
-  /** Time after which a feed, a history, an `as_of` request or a list of decisions is answered 503. */
-  readonly auditReadTimeoutMs: number;
-}
-
 export const DATABASE = {
   databaseUrl: {
     name: 'DATABASE_URL',
@@ -88,4 +79,4 @@ export const DATABASE = {
     fallback: 20_000,
     parse: integer(1000, 600_000),
   },
-} satisfies SettingsOf<DatabaseSettings>;
+} as const satisfies SettingsTable;

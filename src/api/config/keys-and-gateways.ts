@@ -1,19 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { OUTAGE_GRACE } from '../../gateway/index.js';
 import { flag, integer } from '../../kernel/settings/parsers.js';
-import type { SettingsOf } from '../../kernel/settings/setting.js';
-import { type KeyPolicy, parseDeniedFingerprints } from '../../rules/index.js';
-import { type GatewayToken, parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
-import type { GatewayPolicy } from '../gateway-api/decisions/gateway-policy.js';
+import type { SettingsTable } from '../../kernel/settings/setting.js';
+import { parseDeniedFingerprints } from '../../rules/index.js';
+import { parseGatewayTokens } from '../access/authentication/gateway-tokens.js';
 
 /** The public keys that are accepted, and the gateways that ask about them. */
-export interface KeyAndGatewaySettings extends KeyPolicy, GatewayPolicy {
-  /** The tokens of the SSH gateways; empty: the routes for gateways do not exist. */
-  readonly gatewayTokens: readonly GatewayToken[];
-  /** Also refuses what only the public ngrok API refuses (docs/settings.md, "Strict mode"). */
-  readonly strict: boolean;
-}
-
 export const KEYS_AND_GATEWAYS = {
   minRsaBits: {
     name: 'MIN_RSA_BITS',
@@ -28,7 +20,7 @@ export const KEYS_AND_GATEWAYS = {
     about:
       'File of refused keys, read at start. Each line has a fingerprint (`SHA256:...`) or the output of `ssh-keygen -l`; `#` begins a comment.',
     example: '/etc/tunnel-access/denied-keys',
-    fallback: new Set(),
+    fallback: new Set<string>(),
     parse: (path: string) => parseDeniedFingerprints(readFileSync(path, 'utf8')),
   },
   // Empty by default: a gateway reads across accounts, so the operator must name its token.
@@ -67,4 +59,4 @@ export const KEYS_AND_GATEWAYS = {
     fallback: false,
     parse: flag,
   },
-} satisfies SettingsOf<KeyAndGatewaySettings>;
+} as const satisfies SettingsTable;

@@ -1,13 +1,7 @@
 import { baseUrl, integer, text } from '../../kernel/settings/parsers.js';
-import type { SettingsOf } from '../../kernel/settings/setting.js';
-import type { HttpOptions } from '../http/http-options.js';
+import type { SettingsTable } from '../../kernel/settings/setting.js';
 
 /** Where the service listens, and what clients call it. */
-export interface ListeningSettings extends Pick<HttpOptions, 'publicUrl'> {
-  readonly host: string;
-  readonly port: number;
-}
-
 export const LISTENING = {
   // Loopback by default: a first start must not be reachable from the network.
   host: {
@@ -32,4 +26,4 @@ export const LISTENING = {
     fallback: undefined,
     parse: baseUrl,
   },
-} satisfies SettingsOf<ListeningSettings>;
+} as const satisfies SettingsTable;

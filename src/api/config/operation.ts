@@ -1,22 +1,11 @@
-import { type KeyHistory, parseCheckpointKeys } from '../../event-log/index.js';
-import { LOG_LEVELS, type LogLevel } from '../../kernel/settings/log-levels.js';
+import { parseCheckpointKeys } from '../../event-log/index.js';
+import { LOG_LEVELS } from '../../kernel/settings/log-levels.js';
 import { integer, oneOf } from '../../kernel/settings/parsers.js';
-import type { SettingsOf } from '../../kernel/settings/setting.js';
-import { parseToken } from '../../kernel/settings/token.js';
-import { LOGGED_REQUESTS, type LoggedRequests } from '../http/logging/logged-requests.js';
-import { type MetricsSettings, parseMetricsAddress } from '../metrics/metrics-settings.js';
+import type { SettingsTable } from '../../kernel/settings/setting.js';
+import { LOGGED_REQUESTS } from '../http/logging/logged-requests.js';
+import { METRICS } from '../metrics/metrics-settings.js';
 
 /** What the operator sees of the service, and how it stops. */
-export interface OperationSettings extends MetricsSettings {
-  /** The keys that sign the checkpoints of the logs; undefined: the key beside an embedded database, or none. */
-  readonly checkpointKeys: KeyHistory | 'off' | undefined;
-  readonly isProduction: boolean;
-  readonly logLevel: LogLevel;
-  readonly logRequests: LoggedRequests;
-  /** Maximum time that a stop waits for running requests. */
-  readonly shutdownGraceMs: number;
-}
-
 export const OPERATION = {
   checkpointKeys: {
     name: 'CHECKPOINT_KEY',
@@ -29,24 +18,7 @@ export const OPERATION = {
     parse: (value: string) => (value === 'off' ? value : parseCheckpointKeys(value)),
     isSecret: true,
   },
-  // Closed by default: the metrics tell how much the deployment is used, and by which routes.
-  metricsToken: {
-    name: 'METRICS_TOKEN',
-    about:
-      'Token that opens `GET /metrics` to Prometheus, in the form of a gateway token. Without it the route does not exist. See [monitoring.md](monitoring.md).',
-    example: 'the output of: openssl rand -hex 24',
-    fallback: undefined,
-    parse: parseToken,
-    isSecret: true,
-  },
-  metricsAddress: {
-    name: 'METRICS_LISTEN',
-    about:
-      'Address and port that serve `GET /metrics` and nothing else, without a token. Choose an address that only Prometheus can reach.',
-    example: '127.0.0.1:9464',
-    fallback: undefined,
-    parse: parseMetricsAddress,
-  },
+  ...METRICS,
   isProduction: {
     name: 'NODE_ENV',
     about:
@@ -77,4 +49,4 @@ export const OPERATION = {
     fallback: 10_000,
     parse: integer(0, 600_000),
   },
-} satisfies SettingsOf<OperationSettings>;
+} as const satisfies SettingsTable;

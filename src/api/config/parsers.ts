@@ -1,7 +1,6 @@
 import { parseDatabaseUrl } from '../../database/index.js';
 import { readKeyFile } from '../../event-log/index.js';
 import { messageOf } from '../../kernel/error-message.js';
-import { isId } from '../../kernel/ids.js';
 
 /** Parsers of environment variables. Each throws an Error whose message completes the sentence "NAME ...". */
 
@@ -32,9 +31,4 @@ export const bootstrapKeyFile = (path: string): string => {
   } catch (error) {
     throw new Error(`names a file with a bad key: it ${messageOf(error)}`);
   }
-};
-
-export const accountId = (value: string): string => {
-  if (!isId(value, 'ac')) throw new Error('must be the id of an account');
-  return value;
 };

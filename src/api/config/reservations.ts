@@ -1,7 +1,7 @@
 import { integer } from '../../kernel/settings/parsers.js';
-import type { SettingsOf } from '../../kernel/settings/setting.js';
+import type { SettingsTable } from '../../kernel/settings/setting.js';
 import { canonicalHost, ParseError } from '../../rules/index.js';
-import { parsePools, type ReservationPolicy } from '../reservations/address-pools.js';
+import { parsePools } from '../reservations/address-pools.js';
 
 const WEEK_MS = 604_800_000;
 
@@ -37,9 +37,9 @@ export const RESERVATIONS = {
     example: 'gateway.example.com,api.example.com',
     fallback: [],
     fallbackText: 'none',
-    parse: (text: string) => text.split(',').map((host) => parseHost(host.trim())),
+    parse: (text: string): readonly string[] => text.split(',').map((host) => parseHost(host.trim())),
   },
-} satisfies SettingsOf<ReservationPolicy>;
+} as const satisfies SettingsTable;
 
 function parseHost(text: string): string {
   try {

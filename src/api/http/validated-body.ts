@@ -133,6 +133,14 @@ const BODY_PIPE = new BodyPipe();
 /** Parameter decorator: the body, checked. The linter refuses Nest's own decorator, which checks nothing. */
 export const Body = (): ParameterDecorator => NestBody(BODY_PIPE);
 
+/** Method decorator: the class of the body, the last parameter of a method, where only the run time knows it. */
+export const BodyClass =
+  (bodyClass: BodyClass): MethodDecorator =>
+  (target, key) => {
+    const types: readonly unknown[] = Reflect.getMetadata('design:paramtypes', target, key);
+    Reflect.defineMetadata('design:paramtypes', [...types.slice(0, -1), bodyClass], target, key);
+  };
+
 /** Checks a body, and copies its fields into an instance of its class. */
 function readBody<Body extends object>(bodyClass: new () => Body, value: unknown): Body {
   if (!isJsonObject(value)) throw new Problem('body_malformed', 'The body must be a JSON object.');

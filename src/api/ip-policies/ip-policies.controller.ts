@@ -39,11 +39,7 @@ export class IpPoliciesController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getIpPolicyHistory',
-    summary: 'Get the history of an IP policy',
-    problems: ['ip_policy_not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'IpPolicy', 'an IP policy', 'ip_policy_not_found')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(IP_POLICIES, request, id);
   }

@@ -4,7 +4,7 @@ import type { StreamAppend } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { EdgeReferences, NAMED_CONSTRAINT, retryOnConstraints } from '../resources/edge-references.js';
+import { EdgeReferences, NAMED_CONSTRAINT } from '../resources/edge-references.js';
 import { type CreateIpPolicyBody, IP_POLICIES, type UpdateIpPolicyBody } from './ip-policies.resource.js';
 import { type IpPolicy, ipPolicy } from './ip-policy.js';
 import { ipPolicyRule } from './ip-policy-rule.js';
@@ -49,10 +49,10 @@ class DeleteIpPolicyHandler implements ICommandHandler<DeleteIpPolicy> {
       await this.edges.refuseNamed(accountId, id, 'IP policy');
       return ipPolicy.remove(policy, this.edges.deletionData);
     };
-    const alongside = () => this.removalsOfRules({ accountId, id });
-    return retryOnConstraints([RULES_LEFT_CONSTRAINT, NAMED_CONSTRAINT], () =>
-      this.changes.apply(IP_POLICIES, context, id, decide, { alongside }),
-    );
+    return this.changes.apply(IP_POLICIES, context, id, decide, {
+      alongside: () => this.removalsOfRules({ accountId, id }),
+      refusals: { [RULES_LEFT_CONSTRAINT]: 'again', [NAMED_CONSTRAINT]: 'again' },
+    });
   }
 
   /**

@@ -57,11 +57,7 @@ export class IpPolicyRulesController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getIpPolicyRuleHistory',
-    summary: 'Get the history of a rule of an IP policy',
-    problems: ['ip_policy_rule_not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'IpPolicyRule', 'a rule of an IP policy', 'ip_policy_rule_not_found')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(IP_POLICY_RULES, request, id);
   }

@@ -1,5 +1,4 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ConstraintViolated } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
 import { MAX_IP_RULES, parseCidr } from '../../rules/index.js';
@@ -38,9 +37,12 @@ class CreateIpPolicyRuleHandler implements ICommandHandler<CreateIpPolicyRule> {
       await this.requireRoom(context.accountId, rule.ip_policy_id);
       return ipPolicyRule.create(rule);
     };
-    return this.changes
-      .create(IP_POLICY_RULES, context, decide, { maximum: MAX_IP_RULES })
-      .catch((error) => explain(error, rule.cidr, rule.ip_policy_id));
+    const refusals = {
+      [CIDR_CONSTRAINT]: () => ruleExists(rule.cidr),
+      [POLICY_DELETED_CONSTRAINT]: () => unknownPolicy(rule.ip_policy_id),
+      [TOO_MANY_RULES_CONSTRAINT]: tooManyRules,
+    };
+    return this.changes.create(IP_POLICY_RULES, context, decide, { maximum: MAX_IP_RULES, refusals });
   }
 
   /** Throws Problem if the policy does not exist, or has its maximum of rules. */
@@ -58,9 +60,9 @@ class UpdateIpPolicyRuleHandler implements ICommandHandler<UpdateIpPolicyRule> {
 
   execute({ context, id, body }: UpdateIpPolicyRule) {
     const fields = parseChanges(body);
-    return this.changes
-      .apply(IP_POLICY_RULES, context, id, (rule) => ipPolicyRule.update(rule, fields), { sent: body })
-      .catch((error) => explain(error, fields.cidr));
+    const refusals = { [CIDR_CONSTRAINT]: () => ruleExists(fields.cidr) };
+    const decide = (rule: IpPolicyRule | undefined) => ipPolicyRule.update(rule, fields);
+    return this.changes.apply(IP_POLICY_RULES, context, id, decide, { sent: body, refusals });
   }
 }
 
@@ -111,15 +113,9 @@ const unknownPolicy = (id: string): Problem =>
 const tooManyRules = (): Problem =>
   new Problem('conflict', `The IP policy has at least ${MAX_IP_RULES} rules, and takes no more.`);
 
-/** Turns violations of constraints into Problems; rethrows any other error. */
-function explain(error: unknown, cidr = '', policyId = ''): never {
-  const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
-  if (constraint === POLICY_DELETED_CONSTRAINT) throw unknownPolicy(policyId);
-  if (constraint === TOO_MANY_RULES_CONSTRAINT) throw tooManyRules();
-  if (constraint !== CIDR_CONSTRAINT) throw error;
-  // The cidr is in canonical form, so it is a network and not a misplaced secret.
-  throw new Problem('ip_policy_rule_exists', `The IP policy already has a rule with the cidr '${cidr}'.`);
-}
+/** The cidr is in canonical form, so it is a network and not a misplaced secret. */
+const ruleExists = (cidr = ''): Problem =>
+  new Problem('ip_policy_rule_exists', `The IP policy already has a rule with the cidr '${cidr}'.`);
 
 export const IP_POLICY_RULE_HANDLERS = [
   CreateIpPolicyRuleHandler,

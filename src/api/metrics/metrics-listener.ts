@@ -4,10 +4,10 @@ import { messageOf } from '../../kernel/error-message.js';
 import type { IdSource } from '../../kernel/ids.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { Problem } from '../../kernel/problem.js';
+import type { ListenAddress } from '../../kernel/settings/listen-address.js';
 import { sendProblem } from '../http/problem.filter.js';
 import { TIMEOUTS } from '../http/timeouts.js';
 import type { InstanceMetrics } from './instance-metrics.js';
-import type { MetricsAddress } from './metrics-settings.js';
 
 /** Serves /metrics, and nothing else, at an address of its own. It starts and stops with the service. */
 export class MetricsListener implements OnApplicationBootstrap, OnModuleDestroy {
@@ -15,7 +15,7 @@ export class MetricsListener implements OnApplicationBootstrap, OnModuleDestroy 
   private readonly server;
 
   constructor(
-    private readonly address: MetricsAddress,
+    private readonly address: ListenAddress,
     metrics: InstanceMetrics,
     ids: IdSource,
   ) {

@@ -1,27 +1,26 @@
-import { isIPv6 } from 'node:net';
+import { listenAddress } from '../../kernel/settings/listen-address.js';
+import type { SettingsTable, ValuesOf } from '../../kernel/settings/setting.js';
+import { parseToken } from '../../kernel/settings/token.js';
 
-/** Where a listener of its own serves the metrics. */
-export interface MetricsAddress {
-  readonly host: string;
-  readonly port: number;
-}
+export const METRICS = {
+  // Closed by default: the metrics tell how much the deployment is used, and by which routes.
+  metricsToken: {
+    name: 'METRICS_TOKEN',
+    about:
+      'Token that opens `GET /metrics` to Prometheus, in the form of a gateway token. Without it the route does not exist. See [monitoring.md](monitoring.md).',
+    example: 'the output of: openssl rand -hex 24',
+    fallback: undefined,
+    parse: parseToken,
+    isSecret: true,
+  },
+  metricsAddress: {
+    name: 'METRICS_LISTEN',
+    about:
+      'Address and port that serve `GET /metrics` and nothing else, without a token. Choose an address that only Prometheus can reach.',
+    example: '127.0.0.1:9464',
+    fallback: undefined,
+    parse: listenAddress(1),
+  },
+} as const satisfies SettingsTable;
 
-export interface MetricsSettings {
-  /** Opens GET /metrics on the service's own port to requests with this token. */
-  readonly metricsToken: string | undefined;
-  /** Opens GET /metrics at another address, without a token. */
-  readonly metricsAddress: MetricsAddress | undefined;
-}
-
-const ADDRESS = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/;
-
-/** Throws an Error whose message completes the sentence "METRICS_LISTEN ...". */
-export function parseMetricsAddress(text: string): MetricsAddress {
-  const [, ipv6, name, digits] = ADDRESS.exec(text) ?? [];
-  const [host, port] = [ipv6 ?? name, Number(digits)];
-  if (host === undefined || port > 65_535 || (ipv6 !== undefined && !isIPv6(ipv6))) {
-    throw new Error('must be an address and a port from 1 to 65535, IPv6 in brackets');
-  }
-  if (port === 0) throw new Error('must name the port, since Prometheus must know it: a number from 1 to 65535');
-  return { host, port };
-}
+export type MetricsSettings = ValuesOf<typeof METRICS>;

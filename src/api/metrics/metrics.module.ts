@@ -2,12 +2,13 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { Database } from '../../database/index.js';
 import { IdSource } from '../../kernel/ids.js';
+import type { ListenAddress } from '../../kernel/settings/listen-address.js';
 import { AuditModule } from '../audit/audit.module.js';
 import { HealthModule } from '../health/health.module.js';
 import { InstanceMetrics, MEASURED, type MeasuredProviders } from './instance-metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { MetricsListener } from './metrics-listener.js';
-import type { MetricsAddress, MetricsSettings } from './metrics-settings.js';
+import type { MetricsSettings } from './metrics-settings.js';
 
 @Module({})
 class MetricsModule {}
@@ -41,7 +42,7 @@ const instanceMetrics = (pools: Pick<Database, 'pool' | 'auditReadPool'>): Provi
   inject: [HttpAdapterHost, ...Object.values(MEASURED)],
 });
 
-const metricsListener = (address: MetricsAddress): Provider => ({
+const metricsListener = (address: ListenAddress): Provider => ({
   provide: MetricsListener,
   useFactory: (metrics: InstanceMetrics, ids: IdSource) => new MetricsListener(address, metrics, ids),
   inject: [InstanceMetrics, IdSource],

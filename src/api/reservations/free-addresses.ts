@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { onPrimary, POOL, queryNamed } from '../../database/index.js';
-import { ConstraintViolated } from '../../event-log/index.js';
 import { Problem, quoted } from '../../kernel/problem.js';
+import type { ChangeOptions, Refusals } from '../resources/changes.js';
 import { type AddressPool, poolIsEmpty, poolsOf, ReservationPolicy, randomAddresses } from './address-pools.js';
-import { TOO_MANY_CONSTRAINT } from './reserved-domains.read-model.js';
+import { RESTS_CONSTRAINT, TOO_MANY_CONSTRAINT } from './reserved-domains.read-model.js';
 
 /**
  * The addresses of $1 that are neither reserved nor resting, at hosts of which no other account than $2 has or had the
@@ -52,7 +52,7 @@ export class FreeAddresses {
 
   /**
    * Throws Problem if the account has its maximum of reservations beside `name`, which may be its own and rest. It spares
-   * an append that `withinMaximum` would refuse.
+   * an append that a trigger would refuse.
    */
   async requireRoom(accountId: string, name = ''): Promise<void> {
     const { maxReservations: max } = this.policy;
@@ -60,15 +60,11 @@ export class FreeAddresses {
     if ((rows[0]?.n ?? 0) >= max) throw tooMany(max);
   }
 
-  /** Runs a create, in whose append a trigger counts again. Throws Problem as `requireRoom` does. */
-  async withinMaximum<T>(create: (options: { readonly maximum: number }) => Promise<T>): Promise<T> {
+  /** The options of a create: triggers look again in its append. */
+  optionsWith(refusals: Refusals): ChangeOptions {
     const { maxReservations: maximum } = this.policy;
-    try {
-      return await create({ maximum });
-    } catch (error) {
-      if (error instanceof ConstraintViolated && error.constraint === TOO_MANY_CONSTRAINT) throw tooMany(maximum);
-      throw error;
-    }
+    const ofTriggers: Refusals = { [TOO_MANY_CONSTRAINT]: () => tooMany(maximum), [RESTS_CONSTRAINT]: 'again' };
+    return { maximum, refusals: { ...ofTriggers, ...refusals } };
   }
 
   /** Throws Problem if another account had the address or domain until shortly before. */

@@ -48,11 +48,7 @@ export class ReservedAddrsController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getReservedAddrHistory',
-    summary: 'Get the history of a reserved address',
-    problems: ['not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'ReservedAddr', 'a reserved address')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(RESERVED_ADDRS, request, id);
   }

@@ -1,19 +1,17 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ConstraintViolated } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
 import { splitPort } from '../../rules/index.js';
 import type { RequestContext } from '../http/request-context.js';
-import { Changes } from '../resources/changes.js';
+import { Changes, type Refusals } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { retryOnConstraints } from '../resources/edge-references.js';
 import { parseHostport } from '../tcp-edges/hostport.js';
 import { poolOf, ReservationPolicy, restOf, serves } from './address-pools.js';
 import { FreeAddresses } from './free-addresses.js';
 import { type ReservedAddr, reservedAddr } from './reserved-addr.js';
 import { ADDR_CONSTRAINT } from './reserved-addrs.read-model.js';
 import { type CreateReservedAddrBody, RESERVED_ADDRS, type UpdateReservedAddrBody } from './reserved-addrs.resource.js';
-import { ELSEWHERE_CONSTRAINT, RESTS_CONSTRAINT } from './reserved-domains.read-model.js';
+import { ELSEWHERE_CONSTRAINT } from './reserved-domains.read-model.js';
 import { ToldHosts } from './told-hosts.js';
 
 export class CreateReservedAddr extends CreateCommand<CreateReservedAddrBody> {}
@@ -39,15 +37,15 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
 
   /** Another instance may give the same address to another account: then this one takes the next. */
   private createAny(context: RequestContext, region: string, texts: Pick<ReservedAddr, 'description' | 'metadata'>) {
-    return retryOnConstraints([ADDR_CONSTRAINT, ELSEWHERE_CONSTRAINT, RESTS_CONSTRAINT], () =>
-      this.free.withAny(context.accountId, region, (take) =>
-        this.create(context, async () => {
-          const placed = this.placed(await take(), region);
-          await this.free.requireRoom(context.accountId);
-          return { ...texts, ...placed };
-        }),
-      ),
-    );
+    const { accountId } = context;
+    return this.free.withAny(accountId, region, (take) => {
+      const choose = async () => {
+        const placed = this.placed(await take(), region);
+        await this.free.requireRoom(accountId);
+        return { ...texts, ...placed };
+      };
+      return this.create(context, choose, { [ADDR_CONSTRAINT]: 'again', [ELSEWHERE_CONSTRAINT]: 'again' });
+    });
   }
 
   /** Throws Problem if nobody may reserve the address, or if its pool does not serve the region. */
@@ -64,7 +62,7 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
     throw malformed(`region is ${quoted(region)}, but the pool of ${quoted(addr)} has ${quoted(pool.region)}.`);
   }
 
-  private async createNamed(context: RequestContext, state: ReservedAddr) {
+  private createNamed(context: RequestContext, state: ReservedAddr) {
     const { accountId } = context;
     const choose = async () => {
       await this.free.refuseResting(accountId, state.addr);
@@ -72,21 +70,18 @@ class CreateReservedAddrHandler implements ICommandHandler<CreateReservedAddr> {
       await this.told.refuseOtherName(accountId, state.addr);
       return state;
     };
-    try {
-      return await retryOnConstraints([RESTS_CONSTRAINT], () => this.create(context, choose));
-    } catch (error) {
-      if (!(error instanceof ConstraintViolated)) throw error;
-      if (error.constraint === ADDR_CONSTRAINT)
-        throw new Problem('conflict', `${quoted(state.addr)} is reserved already.`);
-      if (error.constraint !== ELSEWHERE_CONSTRAINT) throw error;
-      throw new Problem('conflict', `The host of ${quoted(state.addr)} is a domain that another account has reserved.`);
-    }
+    const addr = quoted(state.addr);
+    return this.create(context, choose, {
+      [ADDR_CONSTRAINT]: () => new Problem('conflict', `${addr} is reserved already.`),
+      [ELSEWHERE_CONSTRAINT]: () =>
+        new Problem('conflict', `The host of ${addr} is a domain that another account has reserved.`),
+    });
   }
 
   /** `choose`: what to reserve; throws Problem. A repetition under an Idempotency-Key chooses nothing. */
-  private create(context: RequestContext, choose: () => Promise<ReservedAddr>) {
+  private create(context: RequestContext, choose: () => Promise<ReservedAddr>, refusals: Refusals) {
     const decide = async () => reservedAddr.create(await choose());
-    return this.free.withinMaximum((options) => this.changes.create(RESERVED_ADDRS, context, decide, options));
+    return this.changes.create(RESERVED_ADDRS, context, decide, this.free.optionsWith(refusals));
   }
 }
 

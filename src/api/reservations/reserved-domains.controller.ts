@@ -52,11 +52,7 @@ export class ReservedDomainsController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getReservedDomainHistory',
-    summary: 'Get the history of a reserved domain',
-    problems: ['not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'ReservedDomain', 'a reserved domain')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(RESERVED_DOMAINS, request, id);
   }

@@ -1,15 +1,13 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ConstraintViolated } from '../../event-log/index.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { retryOnConstraints } from '../resources/edge-references.js';
 import { ReservationPolicy, restOf } from './address-pools.js';
 import { FreeAddresses } from './free-addresses.js';
 import { covers } from './reservation.js';
 import { parseDomain, type ReservedDomain, reservedDomain } from './reserved-domain.js';
-import { DOMAIN_CONSTRAINT, ELSEWHERE_CONSTRAINT, RESTS_CONSTRAINT } from './reserved-domains.read-model.js';
+import { DOMAIN_CONSTRAINT, ELSEWHERE_CONSTRAINT } from './reserved-domains.read-model.js';
 import {
   type CreateReservedDomainBody,
   RESERVED_DOMAINS,
@@ -41,9 +39,12 @@ class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomai
       await this.free.requireRoom(context.accountId, domain);
       return reservedDomain.create({ description, metadata, domain, text, region });
     };
-    const create = () =>
-      this.free.withinMaximum((options) => this.changes.create(RESERVED_DOMAINS, context, decide, options));
-    return retryOnConstraints([RESTS_CONSTRAINT], create).catch((error) => explain(error, domain));
+    const options = this.free.optionsWith({
+      [DOMAIN_CONSTRAINT]: () => new Problem('conflict', `${quoted(domain)} is reserved already.`),
+      [ELSEWHERE_CONSTRAINT]: () =>
+        new Problem('conflict', `${quoted(domain)} overlaps what another account has reserved.`),
+    });
+    return this.changes.create(RESERVED_DOMAINS, context, decide, options);
   }
 
   /** One account must not take a name from all others through which they reach the gateways or the service. */
@@ -81,13 +82,6 @@ class DeleteReservedDomainHandler implements ICommandHandler<DeleteReservedDomai
     const decide = (one: ReservedDomain | undefined) => reservedDomain.remove(one, restOf(this.policy));
     return this.changes.apply(RESERVED_DOMAINS, context, id, decide);
   }
-}
-
-function explain(error: unknown, domain: string): never {
-  if (!(error instanceof ConstraintViolated)) throw error;
-  if (error.constraint === DOMAIN_CONSTRAINT) throw new Problem('conflict', `${quoted(domain)} is reserved already.`);
-  if (error.constraint !== ELSEWHERE_CONSTRAINT) throw error;
-  throw new Problem('conflict', `${quoted(domain)} overlaps what another account has reserved.`);
 }
 
 export const RESERVED_DOMAIN_HANDLERS = [

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Ref, untilReachable } from '../../database/index.js';
 import {
   ClaimRefused,
+  ConstraintViolated,
   type DomainEvent,
   type Entity,
   EventLog,
@@ -59,11 +60,18 @@ export type Decision<State, Event, Context> = (
 ) => Decided<Event>;
 type Decided<Event> = readonly Event[] | Promise<readonly Event[]>;
 
+/**
+ * What it means that a constraint refuses the change, by the name of the constraint. 'again': the next attempt looks up
+ * what others changed meanwhile.
+ */
+export type Refusals = Readonly<Record<string, 'again' | (() => Problem | Promise<Problem>)>>;
+
 export interface ChangeOptions {
   /** The body of a PATCH: its read-only fields must have their current values. */
   readonly sent?: object;
   /** Of a create: the maximum by which the triggers of its table count again in the append. */
   readonly maximum?: number;
+  readonly refusals?: Refusals;
   /** What other streams record in the same append, caused by the change. Throws Problem when they forbid it. */
   alongside?(own: StreamAppend, at: Date): Promise<readonly StreamAppend[]>;
 }
@@ -135,7 +143,7 @@ export class Changes {
       } catch (error) {
         const hasOldRights = error instanceof RightsTaken || (isRefusal(error) && (await this.areRightsTaken(context)));
         if (hasOldRights) context = (await context.renewed?.()) ?? context;
-        else if (!isLostRace(error)) throw error;
+        else if (!isLostRace(error)) await throwRefusal(error, change.options.refusals);
       }
     }
     throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
@@ -221,6 +229,12 @@ function refuseUnexpected<State extends object, Event extends DomainEvent>(
 /** A refusal may tell what only callers with rights may know, and no append has checked the caller's rights. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof ClaimRefused || (error instanceof Problem && error.status < 500);
+
+/** Throws unless the next attempt can find what refused this one. */
+async function throwRefusal(error: unknown, refusals: Refusals = {}): Promise<void> {
+  const refusal = error instanceof ConstraintViolated ? refusals[error.constraint] : undefined;
+  if (refusal !== 'again') throw (await refusal?.()) ?? error;
+}
 
 /** The next attempt finds the newer version, or the event of the same request. */
 const isLostRace = (error: unknown): boolean => error instanceof StreamConflict || error instanceof AlreadyRecorded;

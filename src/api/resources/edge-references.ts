@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { queryNamed } from '../../database/index.js';
-import { ConstraintViolated } from '../../event-log/index.js';
 import { Problem } from '../../kernel/problem.js';
 
 /** The triggers on the tables that edges refer to report this constraint. */
@@ -40,17 +39,3 @@ export class EdgeReferences {
 
 /** Storage format: the triggers read it. */
 const UNLESS_NAMED = { unless_named: true } as const;
-
-const MAX_ATTEMPTS = 20;
-
-/** Runs a deletion again if a constraint refuses it, because others made a change after its look-ups. */
-export async function retryOnConstraints<T>(constraints: readonly string[], remove: () => Promise<T>): Promise<T> {
-  for (let n = 1; n < MAX_ATTEMPTS; n += 1) {
-    try {
-      return await remove();
-    } catch (error) {
-      if (!(error instanceof ConstraintViolated && constraints.includes(error.constraint))) throw error;
-    }
-  }
-  throw new Problem('overloaded', 'Too many others change this at the same time. Try again shortly.');
-}

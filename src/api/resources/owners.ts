@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { coalescedRows, POOL, type Ref, wantedRows } from '../../database/index.js';
-import { ConstraintViolated } from '../../event-log/index.js';
 import type { Caller, Role } from '../../kernel/caller.js';
 import { Problem, quoted } from '../../kernel/problem.js';
 import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';
+import type { Refusals } from './changes.js';
 import { OWNER_DELETED_CONSTRAINT } from './resource-descriptor.js';
 
 interface Owner {
@@ -58,5 +58,6 @@ const inactiveOwner = (ownerId: string): Problem =>
   new Problem('owner_inactive', `The owner ${quoted(ownerId)} is not active.`);
 
 /** The owner was deleted between look-up and append. The table decides this race, so it holds across instances. */
-export const explainDeletedOwner = (error: unknown, ownerId: string): unknown =>
-  error instanceof ConstraintViolated && error.constraint === OWNER_DELETED_CONSTRAINT ? inactiveOwner(ownerId) : error;
+export const ownerRefusals = (ownerId: string): Refusals => ({
+  [OWNER_DELETED_CONSTRAINT]: () => inactiveOwner(ownerId),
+});

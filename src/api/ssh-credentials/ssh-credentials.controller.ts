@@ -60,11 +60,7 @@ export class SshCredentialsController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getSshCredentialHistory',
-    summary: 'Get the history of an SSH credential',
-    problems: ['not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'SshCredential', 'an SSH credential')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(SSH_CREDENTIALS, request, id);
   }

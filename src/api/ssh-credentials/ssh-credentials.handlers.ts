@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ClaimRefused, ConstraintViolated } from '../../event-log/index.js';
+import { CLAIMS_CONSTRAINT } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Problem } from '../../kernel/problem.js';
@@ -8,7 +8,7 @@ import type { RequestContext } from '../http/request-context.js';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import { type Expiring, parseTime } from '../resources/expiry/expiry.js';
-import { explainDeletedOwner, Owners, requireOwnerId } from '../resources/owners.js';
+import { Owners, ownerRefusals, requireOwnerId } from '../resources/owners.js';
 import {
   type CreatedSshCredential,
   create,
@@ -20,7 +20,7 @@ import {
   setExpiry,
   update,
 } from './ssh-credential.js';
-import { EXCLUSIVE_KEY_CONSTRAINT, UsedKeys } from './ssh-credentials.read-model.js';
+import { USED_KEY_CONSTRAINT, UsedKeys } from './ssh-credentials.read-model.js';
 import {
   type CreateSshCredentialBody,
   SSH_CREDENTIALS,
@@ -57,9 +57,12 @@ class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential>
       ]);
       return create(credential);
     };
-    return this.changes.create(SSH_CREDENTIALS, context, decide).catch((error) => {
-      throw explainDeletedOwner(explainTakenKey(error), body.owner_id || context.caller.principalId);
-    });
+    const refusals = {
+      [USED_KEY_CONSTRAINT]: keyUsed,
+      [CLAIMS_CONSTRAINT]: keyUsedElsewhere,
+      ...ownerRefusals(body.owner_id || context.caller.principalId),
+    };
+    return this.changes.create(SSH_CREDENTIALS, context, decide, { refusals });
   }
 
   /**
@@ -67,7 +70,7 @@ class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential>
    * this look-up finds.
    */
   private async refuseUsedKey(accountId: string, fingerprint: string): Promise<void> {
-    if (this.policy.strict && (await this.keys.has(accountId, fingerprint))) throw keyAlreadyUsed();
+    if (this.policy.strict && (await this.keys.has(accountId, fingerprint))) throw keyUsed();
   }
 }
 
@@ -142,16 +145,11 @@ function parseSshCredential(
   };
 }
 
-const keyAlreadyUsed = (): Problem =>
+const keyUsed = (): Problem =>
   new Problem('public_key_already_used', 'This public key already has an SSH credential on this account.');
 
-function explainTakenKey(error: unknown): unknown {
-  if (error instanceof ClaimRefused) {
-    return new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
-  }
-  if (error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_KEY_CONSTRAINT) return keyAlreadyUsed();
-  return error;
-}
+const keyUsedElsewhere = (): Problem =>
+  new Problem('public_key_used_elsewhere', 'This public key is already in use on another account.');
 
 export const SSH_CREDENTIAL_HANDLERS = [
   CreateSshCredentialHandler,

@@ -33,11 +33,11 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
 };
 
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
-export const EXCLUSIVE_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
+export const USED_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
 
 /** An account has one claim for each of its keys. Each claimed value is returned as `id`. */
-const CLAIMED_KEYS = {
-  name: 'claimed_keys',
+const USED_KEYS = {
+  name: 'used_keys',
   text: `select t.value as id from ${wantedRows('claims', 'value')} t`,
 };
 
@@ -45,7 +45,7 @@ const CLAIMED_KEYS = {
 export class UsedKeys {
   constructor(private readonly pool: Pool) {}
 
-  private readonly find = coalescedRows(this.pool, CLAIMED_KEYS, () => true);
+  private readonly find = coalescedRows(this.pool, USED_KEYS, () => true);
 
   async has(accountId: string, fingerprint: string): Promise<boolean> {
     return (await this.find({ accountId, id: claimValue('key', fingerprint) })) === true;

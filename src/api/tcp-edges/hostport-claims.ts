@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { ClaimRefused, ConstraintViolated } from '../../event-log/index.js';
+import { CLAIMS_CONSTRAINT } from '../../event-log/index.js';
 import { Problem, quoted } from '../../kernel/problem.js';
+import type { Refusals } from '../resources/changes.js';
 import type { Hostport } from './hostport.js';
 import type { ListedHostport } from './tcp-edge.js';
 import { EdgesByHostport, EXCLUSIVE_HOSTPORT_CONSTRAINT } from './tcp-edges.read-model.js';
@@ -58,24 +59,24 @@ export class HostportClaims {
     return reserved;
   }
 
-  /** Turns a refusal of the append into a Problem; rethrows any other error. */
-  async explain(error: unknown, claimant: Claimant, hostports: readonly Hostport[] = []): Promise<never> {
-    const isExclusive = error instanceof ConstraintViolated && error.constraint === EXCLUSIVE_HOSTPORT_CONSTRAINT;
-    if (!isExclusive && !(error instanceof ClaimRefused)) throw error;
-    await this.refuseTaken(claimant, hostports);
-    const by = isExclusive ? 'another edge' : 'an edge of another account';
-    const values = hostports.map(({ canonical }) => canonical);
-    const { taken } = isExclusive ? NOTHING_TAKEN : await this.edges.ofOtherAccounts(claimant.accountId, values);
-    // Nothing is found if the edge that won the race has been deleted since.
-    throw alreadyUsed(
-      hostports,
-      values.findIndex((value) => taken.has(value)),
-      by,
-    );
+  /** What the refusals of the append mean. */
+  refusals(claimant: Claimant, hostports: readonly Hostport[] = []): Refusals {
+    return {
+      [EXCLUSIVE_HOSTPORT_CONSTRAINT]: async () => {
+        await this.refuseTaken(claimant, hostports);
+        // Nothing is found if the edge that won the race has been deleted since.
+        return alreadyUsed(hostports, -1, 'another edge');
+      },
+      [CLAIMS_CONSTRAINT]: async () => {
+        await this.refuseTaken(claimant, hostports);
+        const values = hostports.map(({ canonical }) => canonical);
+        const { taken } = await this.edges.ofOtherAccounts(claimant.accountId, values);
+        const found = values.findIndex((value) => taken.has(value));
+        return alreadyUsed(hostports, found, 'an edge of another account');
+      },
+    };
   }
 }
-
-const NOTHING_TAKEN = { taken: new Set<string>() };
 
 function alreadyUsed(hostports: readonly Hostport[], n: number, by: string): Problem {
   const hostport = hostports[n];

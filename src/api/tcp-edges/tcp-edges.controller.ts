@@ -52,11 +52,7 @@ export class TcpEdgesController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getTcpEdgeHistory',
-    summary: 'Get the history of a TCP edge',
-    problems: ['edge_not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'TcpEdge', 'a TCP edge', 'edge_not_found')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(TCP_EDGES, request, id);
   }

@@ -26,9 +26,8 @@ class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
     const { accountId } = context;
     const decide = async (edgeId: string, _: RequestContext, at: Date) =>
       create({ ...others, hostports: await this.claims.claim({ edgeId, accountId }, hostports, at) });
-    return this.changes
-      .create(TCP_EDGES, context, decide)
-      .catch((error) => this.claims.explain(error, { edgeId: 'a new edge', accountId }, hostports));
+    const refusals = this.claims.refusals({ edgeId: 'a new edge', accountId }, hostports);
+    return this.changes.create(TCP_EDGES, context, decide, { refusals });
   }
 }
 
@@ -47,9 +46,8 @@ class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
       if (edge === undefined || hostports === undefined) return update(edge, others);
       return update(edge, { ...others, hostports: await this.claims.claim(claimant, hostports, at) });
     };
-    return this.changes
-      .apply(TCP_EDGES, context, id, decide, { sent: body })
-      .catch((error) => this.claims.explain(error, claimant, hostports));
+    const refusals = this.claims.refusals(claimant, hostports);
+    return this.changes.apply(TCP_EDGES, context, id, decide, { sent: body, refusals });
   }
 }
 

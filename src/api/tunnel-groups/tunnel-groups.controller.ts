@@ -65,11 +65,7 @@ export class TunnelGroupsController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getTunnelGroupHistory',
-    summary: 'Get the history of a tunnel group',
-    problems: ['not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'TunnelGroup', 'a tunnel group')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(TUNNEL_GROUPS, request, id);
   }

@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { EdgeReferences, NAMED_CONSTRAINT, retryOnConstraints } from '../resources/edge-references.js';
+import { EdgeReferences, NAMED_CONSTRAINT } from '../resources/edge-references.js';
 import { parseChanges, parseTunnelGroup, type TunnelGroup, tunnelGroup } from './tunnel-group.js';
 import { type CreateTunnelGroupBody, TUNNEL_GROUPS, type UpdateTunnelGroupBody } from './tunnel-groups.resource.js';
 
@@ -42,7 +42,7 @@ class DeleteTunnelGroupHandler implements ICommandHandler<DeleteTunnelGroup> {
       await this.edges.refuseNamed(context.accountId, id, 'tunnel group');
       return tunnelGroup.remove(group, this.edges.deletionData);
     };
-    return retryOnConstraints([NAMED_CONSTRAINT], () => this.changes.apply(TUNNEL_GROUPS, context, id, decide));
+    return this.changes.apply(TUNNEL_GROUPS, context, id, decide, { refusals: { [NAMED_CONSTRAINT]: 'again' } });
   }
 }
 

@@ -19,15 +19,18 @@ export class RightsTaken extends Error {
 
 /** A constraint of a table refuses the change. Most often another row holds a value that only one row may hold. */
 export class ConstraintViolated extends Error {
-  override readonly name = 'ConstraintViolated';
+  override readonly name: string = 'ConstraintViolated';
   constructor(readonly constraint: string) {
     super(`${constraint} is violated`);
   }
 }
 
 /** A row has a value that belongs to another account: see `ClaimedColumn`. */
-export class ClaimRefused extends Error {
+export class ClaimRefused extends ConstraintViolated {
   override readonly name = 'ClaimRefused';
+  constructor() {
+    super(CLAIMS_CONSTRAINT);
+  }
 }
 
 /** Why a statement was not acknowledged. */
@@ -44,8 +47,6 @@ export interface RefusedAppend {
   readonly append: PreparedAppend;
   readonly mayBeWritten: boolean;
 }
-
-const ANOTHER_ACCOUNT = 'a value belongs to another account';
 
 /** $2 has event ids. The statement is durable, because it must not acknowledge an event that only this server has. */
 const NEWEST_OF_EVENTS = durably(
@@ -69,7 +70,7 @@ export async function recordedBefore(
     case 'rightsTaken':
       throw new RightsTaken('rights were taken after the decision');
     case 'claimsRefused':
-      throw new ClaimRefused(ANOTHER_ACCOUNT);
+      throw new ClaimRefused();
     case 'failed':
       throw errorOf(refusal.failure, refused.append, alarm);
   }
@@ -100,7 +101,7 @@ function errorOf(failure: PostgresFailure, { rows }: PreparedAppend, alarm: (mes
   if (failure.constraint !== undefined && ofStream.includes(failure.constraint)) {
     return new StreamConflict('the stream has a newer version');
   }
-  if (failure.constraint === CLAIMS_CONSTRAINT) return new ClaimRefused(ANOTHER_ACCOUNT);
+  if (failure.constraint === CLAIMS_CONSTRAINT) return new ClaimRefused();
   // Positions come from the locked head. If one is taken, the head was lost or another program writes.
   if (failure.constraint === 'events_pk') {
     alarm('a log position was taken twice: log_heads and events disagree; stop writing and verify the log');

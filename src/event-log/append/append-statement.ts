@@ -142,12 +142,13 @@ const maximumPart = ({ name }: Table<object>, parameter: number): string =>
 function putPart(table: Table<object>, parameter: number, ofTable: readonly RowWrite[], limit: string): string {
   const { name, columns } = table;
   const value = (column: string): string => (column === 'account_id' ? '$1' : `r.${column}`);
-  const afterRemoval = ofTable.some(({ isRemoval }) => isRemoval);
+  const clauses = [
+    ...(ofTable.some(({ isRemoval }) => isRemoval) ? [`where (select count(*) from ${name}_removed) >= 0`] : []),
+    ...(ofTable.every(({ isNew }) => isNew) ? [] : [replacing(table)]),
+  ];
   return `${name}_stored as (
   insert into ${name} (${columns.join(', ')})
-  select ${columns.map(value).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r${limit}
-  ${afterRemoval ? `where (select count(*) from ${name}_removed) >= 0` : ''}
-  ${ofTable.every(({ isNew }) => isNew) ? '' : replacing(table)})`;
+  select ${columns.map(value).join(', ')} from head, json_populate_recordset(null::${name}, $${parameter}::json) r${limit}${clauses.map((clause) => `\n  ${clause}`).join('')})`;
 }
 
 /** The clause for rows that may exist. A row of a new entity lacks it, because it must never replace another row. */

@@ -1,5 +1,4 @@
 import type { GatewayLog } from '../gateway-log.js';
-import type { GatewaySettings } from '../gateway-settings.js';
 import type { GatewayLines } from '../log/gateway-lines.js';
 import type { RateLimitedLog } from '../log/rate-limited-log.js';
 import type { Ports } from '../ports.js';
@@ -7,6 +6,7 @@ import type { LiveRights } from '../rights/live-rights.js';
 import type { ServiceState } from '../rights/service-state.js';
 import type { ServiceClient } from '../service-client.js';
 import type { OpenSessions } from '../sessions/open-sessions.js';
+import type { GatewaySettings } from '../settings-table.js';
 import type { HeldAddresses } from '../tunnels/held-addresses.js';
 import type { OpenTunnels } from '../tunnels/open-tunnels.js';
 import type { BufferBudget } from './buffer-budget.js';

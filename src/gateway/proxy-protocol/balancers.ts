@@ -1,23 +1,10 @@
 import type { Socket } from 'node:net';
-import { Problem } from '../../kernel/problem.js';
-import { compileNetwork, contains, type Network, parseAddress, parseCidr } from '../../rules/index.js';
+import { contains, type Network, parseAddress } from '../../rules/index.js';
 import { Violation } from '../protocol/violation.js';
 import { type ReadHeader, readHeader } from './read-header.js';
 
 /** The longest wait for a header, which balancers send at once. */
 const MAX_HEADER_MS = 5_000;
-
-/**
- * Reads addresses and networks, separated by commas. Throws an Error whose message completes the sentence "NAME ...".
- */
-export function parseBalancers(text: string): readonly Network[] {
-  try {
-    return text.split(',').map((entry) => compileNetwork(parseCidr(entry.trim(), 'the entry')));
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    throw new Error(`must be addresses or networks, separated by commas: ${error.message}`);
-  }
-}
 
 /**
  * Whether this is the address of a balancer. The gateway reads no header from others, who could name any client in it.

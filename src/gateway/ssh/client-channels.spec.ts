@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import type { GatewayContext } from '../context/gateway-context.js';
-import type { GatewaySettings } from '../gateway-settings.js';
 import type { Connection } from '../protocol/connection.js';
 import type { TunnelRecord } from '../records/tunnel-record.js';
+import type { GatewaySettings } from '../settings-table.js';
 import { ClientChannels } from './client-channels.js';
 import { ClientUsage, Limits } from './limits.js';
 import type { Terminal } from './terminal.js';

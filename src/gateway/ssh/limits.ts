@@ -2,7 +2,7 @@ import type { Path } from '../../kernel/fair-queue.js';
 import { type Place, Places } from '../../kernel/places.js';
 import { Rate } from '../../kernel/rate.js';
 import { sourceOf } from '../../rules/index.js';
-import type { GatewaySettings } from '../gateway-settings.js';
+import type { GatewaySettings } from '../settings-table.js';
 
 /** After a silence, the bytes that the rate permits in this time may be sent at once. */
 const BYTES_BURST_MS = 100;

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../endpoint.js';
-import type { GatewaySettings } from '../gateway-settings.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
+import type { GatewaySettings } from '../settings-table.js';
 import { BindRefused } from './bind-refused.js';
 
 /** A connection that wants or holds addresses. */

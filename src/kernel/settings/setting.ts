@@ -12,5 +12,13 @@ export interface Setting<T> {
   readonly isSecret?: true;
 }
 
-/** A table of settings. The key of a row is the name of the value in Config. */
+/** A table of settings. The key of a row is the name of its value. */
+export type SettingsTable = Readonly<Record<string, Setting<unknown>>>;
+
+/** The values of a table: what its parsers return, and undefined where that is the fallback. */
+export type ValuesOf<Table extends SettingsTable> = {
+  readonly [K in keyof Table]: ReturnType<Table[K]['parse']> | Extract<Table[K]['fallback'], undefined>;
+};
+
+/** Each fallback is a value of its setting. */
 export type SettingsOf<Values> = { readonly [K in keyof Values]: Setting<Values[K]> };

@@ -1,8 +1,8 @@
 import type { Config } from '../../api/config/config.js';
 import { requireFreeAddress } from '../../api/free-address.js';
-import type { MetricsAddress } from '../../api/metrics/metrics-settings.js';
 import { parseJsonObject } from '../../kernel/json-object.js';
 import { HttpClient, readAnswer } from '../../kernel/network/http-client.js';
+import type { ListenAddress } from '../../kernel/settings/listen-address.js';
 import { type Finding, ok, warning, wrong } from './finding.js';
 
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -25,7 +25,7 @@ async function checkPort(host: string, port: number): Promise<readonly Finding[]
   return [await askListener(urlOf(host, port), place)];
 }
 
-async function checkMetricsPort({ host, port }: MetricsAddress): Promise<Finding> {
+async function checkMetricsPort({ host, port }: ListenAddress): Promise<Finding> {
   const place = `port ${port} of ${host} for the metrics`;
   const refusal = await refusalToListen(host, port);
   if (refusal === undefined) return ok(`${place} is free`);

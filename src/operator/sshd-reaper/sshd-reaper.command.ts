@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { OperatorError, STOP_SIGNALS } from '../../kernel/operator-error.js';
+import { OperatorError } from '../../kernel/operator-error.js';
 import { print } from '../print.js';
+import { untilStopped } from '../until-stopped.js';
 import { readCurlConfig } from './curl-config.js';
 import { GatewayService } from './gateway-service.js';
 import { readLog } from './log-source.js';
@@ -38,12 +39,11 @@ export function addSshdReaperCommand(program: Command): void {
 
 async function reap({ config, log }: Options): Promise<void> {
   if (process.getuid?.() !== 0) throw new OperatorError('run it as root: it ends processes of sshd');
-  const stop = new AbortController();
-  for (const signal of STOP_SIGNALS) process.once(signal, () => stop.abort());
+  const stopped = untilStopped();
   const reaper = new Reaper(new GatewayService(() => readCurlConfig(config)), print);
   try {
-    await reaper.run(readLog(log, stop.signal), stop.signal);
+    await reaper.run(readLog(log, stopped), stopped);
   } catch (error) {
-    if (!stop.signal.aborted) throw error;
+    if (!stopped.aborted) throw error;
   }
 }

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { PostgresFailure, type Ref } from '../../../database/index.js';
-import { ConstraintViolated, type EntityRow, fold, type StreamAppend } from '../../../event-log/index.js';
+import { type EntityRow, fold, type StreamAppend } from '../../../event-log/index.js';
 import { Problem } from '../../../kernel/problem.js';
 import type { RequestContext } from '../../http/request-context.js';
 import { refuseUnlessMayManagePrincipals } from '../../resources/access-rules.js';
-import { type Changed, Changes } from '../../resources/changes.js';
+import { type Changed, type ChangeOptions, Changes, type Refusals } from '../../resources/changes.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { OwnedEntities } from '../../resources/owned-entities.js';
 import type { ResourceDescriptor } from '../../resources/resource-descriptor.js';
@@ -43,7 +43,7 @@ export class Principals {
       refuseUnlessMayManagePrincipals(caller);
       return decide();
     };
-    return this.changes.create(resource, context, decideAsAdmin, this.alongside(context)).catch(explainTaken);
+    return this.changes.create(resource, context, decideAsAdmin, this.optionsOf(context));
   }
 
   async apply(
@@ -57,8 +57,8 @@ export class Principals {
       refuseUnlessMayManagePrincipals(caller);
       return decide(principal);
     };
-    const options = { ...this.alongside(context), ...(sent !== undefined && { sent }) };
-    const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options).catch(explainTaken);
+    const options = { ...this.optionsOf(context), ...(sent !== undefined && { sent }) };
+    const changed = await this.changes.apply(resource, context, id, decideAsAdmin, options);
     // A repetition does so too: the first request may have been interrupted before it had removed everything.
     if (changed.entity?.deleted === true) {
       const ref = { accountId: context.accountId, id };
@@ -68,9 +68,10 @@ export class Principals {
   }
 
   /** The change of the account's list of admins, if any, and the removals of a deleted principal's entities. */
-  private alongside({ accountId }: RequestContext) {
+  private optionsOf({ accountId }: RequestContext): ChangeOptions {
     return {
-      alongside: async ({ id, before, after }: StreamAppend, at: Date): Promise<StreamAppend[]> => {
+      refusals: REFUSALS,
+      alongside: async ({ id, before, after }, at) => {
         const ref = { accountId, id };
         const removals = principalOf(after)?.deleted === true ? await this.owned.removalsOf(ref) : [];
         const isAdmin = isActiveAdmin(principalOf(after));
@@ -93,12 +94,10 @@ export class Principals {
 /** The streams of users and bots hold principals. */
 const principalOf = (entity: EntityRow | undefined) => entity as (EntityRow & Principal) | undefined;
 
-function explainTaken(error: unknown): never {
-  const constraint = error instanceof ConstraintViolated ? error.constraint : undefined;
-  if (constraint === USER_EMAIL_CONSTRAINT) throw new Problem('conflict', 'A user with this email exists already.');
-  if (constraint === BOT_NAME_CONSTRAINT) throw new Problem('conflict', 'A bot with this name exists already.');
-  throw error;
-}
+const REFUSALS: Refusals = {
+  [USER_EMAIL_CONSTRAINT]: () => new Problem('conflict', 'A user with this email exists already.'),
+  [BOT_NAME_CONSTRAINT]: () => new Problem('conflict', 'A bot with this name exists already.'),
+};
 
 /** The principal is deleted already. A client that reads only "try again" would think that it is not. */
 function explainUnfinished(error: unknown): never {

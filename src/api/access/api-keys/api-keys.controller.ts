@@ -1,14 +1,13 @@
-import { Controller, Delete, Get, HttpCode, Param, Patch, Post, Put } from '@nestjs/common';
+import { Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { Problem } from '../../../kernel/problem.js';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../../http/openapi/decorators.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { parseExpiry } from '../../resources/expiry/expiry.js';
 import { ExpiryResource, PutExpiryBody, toExpiry } from '../../resources/expiry/expiry.resource.js';
 import { HistoryResource } from '../../resources/history.resource.js';
+import { partController } from '../../resources/part-controller.js';
 import { Reads } from '../../resources/reads.js';
-import { ShowNothing, ShowPart } from '../../resources/show-part.js';
 import { CreateApiKey, DeleteApiKey, SetApiKeyExpiry, UpdateApiKey } from './api-keys.handlers.js';
 import {
   API_KEYS,
@@ -55,11 +54,7 @@ export class ApiKeysController {
   }
 
   @Get(':id/events')
-  @ApiHistory(HistoryResource, {
-    id: 'getApiKeyHistory',
-    summary: 'Get the history of an API key',
-    problems: ['not_found', 'role_missing'],
-  })
+  @ApiHistory(HistoryResource, 'ApiKey', 'an API key')
   history(@Read() request: ReadRequest, @Param('id') id: string) {
     return this.reads.history(API_KEYS, request, id);
   }
@@ -88,46 +83,24 @@ export class ApiKeysController {
   }
 }
 
-/** Each change of the expiry is a change of its key. */
-@ApiTag('API keys', 'ak')
-@Controller(`${API_KEYS.path}/:id/expiry`)
-export class ApiKeyExpiryController {
-  constructor(
-    private readonly commands: CommandBus,
-    private readonly reads: Reads,
-  ) {}
-
-  @Put()
-  @ShowPart(toExpiry)
-  @ApiUpdate(ExpiryResource, {
-    id: 'putApiKeyExpiry',
-    summary: 'Set when an API key expires',
+/** When a key works. */
+export const ApiKeyExpiryController = partController({
+  of: API_KEYS,
+  tag: 'API keys',
+  path: 'expiry',
+  name: 'ApiKeyExpiry',
+  what: 'when an API key expires',
+  put: {
     description:
       'A time in the past takes effect at once. An expired key is refused with 401, and cannot change its own expiry.',
     problems: ['not_found'],
-  })
-  put(@Context() context: RequestContext, @Param('id') id: string, @Body() body: PutExpiryBody) {
-    return this.commands.execute(new SetApiKeyExpiry(context, id, { expires_at: parseExpiry(body.expires_at) }));
-  }
-
-  @Get()
-  @ShowPart(toExpiry)
-  @ApiGet(ExpiryResource, {
-    id: 'getApiKeyExpiry',
-    summary: 'Get when an API key expires',
-    problems: ['not_found'],
-  })
-  async get(@Read() request: ReadRequest, @Param('id') id: string) {
-    const found = await this.reads.get(API_KEYS, request, id);
-    if (found.entity.expires_at) return found;
-    throw new Problem('not_found', 'The API key has no expiry.');
-  }
-
-  @Delete()
-  @HttpCode(204)
-  @ShowNothing()
-  @ApiDelete({ id: 'deleteApiKeyExpiry', summary: 'Let an API key never expire', problems: ['not_found'] })
-  delete(@Context() context: RequestContext, @Param('id') id: string) {
-    return this.commands.execute(new SetApiKeyExpiry(context, id, { expires_at: null }));
-  }
-}
+  },
+  get: { problems: ['not_found'] },
+  delete: { summary: 'Let an API key never expire', problems: ['not_found'] },
+  body: PutExpiryBody,
+  resource: ExpiryResource,
+  show: toExpiry,
+  absent: 'The API key has no expiry.',
+  change: (context, id, body) =>
+    new SetApiKeyExpiry(context, id, { expires_at: body ? parseExpiry(body.expires_at) : null }),
+});

@@ -8,7 +8,7 @@ import { requireOwnOrAdmin } from '../../resources/access-rules.js';
 import { Changed, Changes } from '../../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../../resources/commands.js';
 import type { Expiring } from '../../resources/expiry/expiry.js';
-import { explainDeletedOwner, Owners } from '../../resources/owners.js';
+import { Owners, ownerRefusals } from '../../resources/owners.js';
 import { type ApiKey, create, hashToken, remove, setExpiry, TOKEN_SECRET_BYTES, tokenOf, update } from './api-key.js';
 import { API_KEYS, type CreateApiKeyBody, type UpdateApiKeyBody } from './api-keys.resource.js';
 
@@ -31,9 +31,8 @@ class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
       const owner_id = await this.ownerOf(caller, body.owner_id);
       return create({ description, metadata, owner_id, token_hash: hashToken(tokenOf(id, secret)) });
     };
-    const changed = await this.changes.create(API_KEYS, context, decide).catch((error) => {
-      throw explainDeletedOwner(error, body.owner_id || context.caller.principalId);
-    });
+    const refusals = ownerRefusals(body.owner_id || context.caller.principalId);
+    const changed = await this.changes.create(API_KEYS, context, decide, { refusals });
     return new CreatedApiKey(changed, secret);
   }
 

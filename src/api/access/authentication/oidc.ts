@@ -8,26 +8,8 @@ import { Problem } from '../../../kernel/problem.js';
 import { originOf } from '../../http/request-context.js';
 import type { Changes } from '../../resources/changes.js';
 import { OidcIssuer } from './oidc-issuer.js';
+import type { OidcSettings } from './oidc-settings.js';
 import { type OidcLogin, OidcUsers } from './oidc-users.js';
-
-/** The settings of sign-in by OpenID Connect. */
-export interface OidcSettings {
-  /** With `oidcAudience`: the service accepts tokens of this issuer besides API keys. Undefined: only API keys. */
-  readonly oidcIssuer: string | undefined;
-  readonly oidcAudience: string | undefined;
-  /** The claim that holds the user's email address. */
-  readonly oidcEmailClaim: string;
-  /** The claim that makes the user an admin or auditor; undefined: the role stored for the user counts. */
-  readonly oidcRoleClaim: string | undefined;
-  /** The value of that claim for an admin. */
-  readonly oidcAdminValue: string;
-  /** The value of that claim for an auditor; undefined: the issuer names no auditors. */
-  readonly oidcAuditorValue: string | undefined;
-  /** The account whose users sign in; undefined: the oldest. */
-  readonly oidcAccount: string | undefined;
-  /** Whether the first token with an unknown email address creates a user, as a member. */
-  readonly oidcCreateUsers: boolean;
-}
 
 /** Undefined if no issuer is configured. */
 export function oidcOf(settings: OidcSettings, pool: Pool, changes: Changes): Oidc | undefined {

@@ -2,12 +2,7 @@ import type { Caller } from '../../../kernel/caller.js';
 import { Problem } from '../../../kernel/problem.js';
 import { type Counted, WINDOW_MS, WindowCounter } from '../../../kernel/window-counter.js';
 
-export interface RequestLimitSettings {
-  /** Requests of one API key, or of one user with a token, in a minute; further ones answer 429. 0: no limit. */
-  readonly keyRequestsPerMinute: number;
-  /** Requests of one account in a minute, whatever its keys. 0: no limit. */
-  readonly accountRequestsPerMinute: number;
-}
+type RequestLimitSettings = Readonly<Record<'keyRequestsPerMinute' | 'accountRequestsPerMinute', number>>;
 
 /** About 20 MB. An instance that serves more keys in a minute forgets the count of the oldest window. */
 const MAX_NAMES = 100_000;

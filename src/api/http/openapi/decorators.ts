@@ -1,4 +1,5 @@
 import type { IdPrefix } from '../../../kernel/ids.js';
+import type { ProblemName } from '../../../kernel/problem.js';
 import { deferDeclaration, documentField, type Field } from '../documentation.js';
 import { documentOperation, type Operation, setIdPrefix } from './operations.js';
 import {
@@ -114,10 +115,20 @@ export const ApiGetPart = (part: ResourceClass, operation: Operation): MethodDec
     parameters: [ID],
   });
 
-/** GET of a resource's history, which the public API does not have. */
-export const ApiHistory = (history: ResourceClass, operation: Operation): MethodDecorator =>
+/** GET of the history of a resource: `name` as in the ids of its operations, `what` as in "Get the history of a user". */
+export const ApiHistory = (
+  history: ResourceClass,
+  name: string,
+  what: string,
+  notFound: ProblemName = 'not_found',
+): MethodDecorator =>
   documentOperation(
-    { ...operation, refusesUnknownParameters: true },
+    {
+      id: `get${name}History`,
+      summary: `Get the history of ${what}`,
+      problems: [notFound, 'role_missing'],
+      refusesUnknownParameters: true,
+    },
     {
       success: { status: 200, description: 'A page of the history, oldest first.', type: history },
       problems: [

@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { Interrupted, STOP_SIGNALS, UsageError } from '../../../kernel/operator-error.js';
+import { Interrupted, UsageError } from '../../../kernel/operator-error.js';
 import { withOfflineExamples } from '../../help.js';
 import { tell } from '../../print.js';
+import { untilStopped } from '../../until-stopped.js';
 import { isConfidential, parseUrl } from '../http/http-url.js';
 import { ServiceApi } from '../http/service-api.js';
 import { parsePosition, wholeNumber } from '../number-argument.js';
@@ -68,13 +69,6 @@ async function pushSessions(url: URL, { to, secretFile, batch, ...options }: Pus
   const api = await ServiceApi.withKeyIn(options.apiKeyFile, url);
   if (!isConfidential(to)) tell(`warning: ${collector.name} gets the sessions without encryption; use https`);
   await new SessionPush(api, collector, batch, untilStopped(), tell).run();
-}
-
-/** Aborts when the process is told to stop. */
-function untilStopped(): AbortSignal {
-  const stop = new AbortController();
-  for (const signal of STOP_SIGNALS) process.on(signal, () => stop.abort());
-  return stop.signal;
 }
 
 async function runPush(url: URL, options: PushOptions): Promise<void> {

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { COSIGNATURE, parseCheckpointKeys, type SignerKey, signerKey, verifierText } from '../../../event-log/index.js';
 import { messageOf } from '../../../kernel/error-message.js';
-import { CheckFailed, Interrupted, STOP_SIGNALS, UsageError } from '../../../kernel/operator-error.js';
+import { CheckFailed, Interrupted, UsageError } from '../../../kernel/operator-error.js';
 import { verifierIn } from '../../checkpoint-keys.js';
 import { withOfflineExamples } from '../../help.js';
 import { print, tell } from '../../print.js';
+import { untilStopped } from '../../until-stopped.js';
 import { parseUrl } from '../http/http-url.js';
 import { ServiceApi } from '../http/service-api.js';
 import { wholeNumber } from '../number-argument.js';
@@ -61,13 +62,12 @@ async function runWitness(url: URL, options: WitnessOptions): Promise<void> {
   const service = new WitnessedService(await ServiceApi.withKeyIn(options.apiKeyFile, url));
   const folder = new WitnessFolder(options.folder);
   await folder.open();
-  const stop = new AbortController();
-  for (const signal of STOP_SIGNALS) process.on(signal, () => stop.abort());
+  const stopped = untilStopped();
   tell(`the public key of this witness is ${verifierText(key)}`);
   try {
-    await watch(new Witness(service, folder, key, logKey, tell), folder, options, stop.signal);
+    await watch(new Witness(service, folder, key, logKey, tell), folder, options, stopped);
   } catch (error) {
-    if (!stop.signal.aborted) throw error;
+    if (!stopped.aborted) throw error;
     if (options.once === true) throw new Interrupted('interrupted; what was kept is whole');
   }
 }
