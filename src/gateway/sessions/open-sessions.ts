@@ -71,8 +71,7 @@ export abstract class Open {
   abstract readonly kind: 'sessions' | 'tunnels';
   /** The session of a tunnel. */
   abstract readonly session: OpenSession | undefined;
-  /** Null if the gateway does not count. */
-  readonly used: Record<'bytes_in' | 'bytes_out' | 'connections', number | null>;
+  readonly used = { bytes_in: 0, bytes_out: 0, connections: 0 };
   readonly since: number;
   isOpen = true;
   /** The number of the last report that told its begin. 0: none did. */
@@ -88,15 +87,12 @@ export abstract class Open {
     readonly accountId: string,
     /** Further fields of the item that tells its begin. */
     readonly facts: object,
-    ageMs: number,
   ) {
-    const none = all.isCounting ? 0 : null;
-    this.used = { bytes_in: none, bytes_out: none, connections: none };
-    this.since = all.now() - ageMs;
+    this.since = all.now();
   }
 
   count(field: keyof Open['used'], amount: number): void {
-    this.used[field] = (this.used[field] ?? 0) + amount;
+    this.used[field] += amount;
     if (this.isOpen) this.all.usedMore.add(this);
   }
 }
@@ -110,8 +106,8 @@ export class OpenSession extends Open {
   onStop: ((stop: Stop) => void) | undefined;
   private isStopped = false;
 
-  open(facts: TunnelFacts, ageMs = 0): SessionTunnel {
-    return this.all.openTunnel(this, facts, ageMs);
+  open(facts: TunnelFacts): SessionTunnel {
+    return this.all.openTunnel(this, facts);
   }
 
   /** The service may tell a stop twice. */
@@ -137,9 +133,8 @@ export class SessionTunnel extends Open {
     id: string,
     override readonly session: OpenSession,
     facts: TunnelFacts,
-    ageMs: number,
   ) {
-    super(all, id, session.accountId, { ...facts, session_id: session.id }, ageMs);
+    super(all, id, session.accountId, { ...facts, session_id: session.id });
   }
 
   /** A session has used what its tunnels have. */
@@ -170,7 +165,6 @@ export class OpenSessions {
   constructor(
     private readonly ids: Pick<IdSource, 'next'> = new IdSource(),
     readonly now = (): number => performance.now(),
-    readonly isCounting = true,
   ) {}
 
   /** Whether something waits to be told. Counters wait for the next heartbeat. */
@@ -178,16 +172,15 @@ export class OpenSessions {
     return this.untold.size + this.ended.size + this.endedConnections.size > 0;
   }
 
-  /** `ageMs`: for how long it has been open. */
-  open({ account_id, ...facts }: SessionFacts, ageMs = 0): OpenSession {
-    const session = new OpenSession(this, this.ids.next('ts'), account_id, facts, ageMs);
+  open({ account_id, ...facts }: SessionFacts): OpenSession {
+    const session = new OpenSession(this, this.ids.next('ts'), account_id, facts);
     this.byId.set(session.id, session);
     this.begin(session);
     return session;
   }
 
-  openTunnel(session: OpenSession, facts: TunnelFacts, ageMs: number): SessionTunnel {
-    const tunnel = new SessionTunnel(this, this.ids.next('tn'), session, facts, ageMs);
+  openTunnel(session: OpenSession, facts: TunnelFacts): SessionTunnel {
+    const tunnel = new SessionTunnel(this, this.ids.next('tn'), session, facts);
     session.tunnels.add(tunnel);
     this.begin(tunnel);
     return tunnel;

@@ -88,7 +88,7 @@ export class ReportDraft {
     if (open.toldIn >= since || isLeftOut(open)) return;
     open.toldIn = this.number;
     // A service that forgot it does not know its counters either.
-    if (open.isOpen && (open.used.connections ?? 0) > 0) this.open.usedMore.add(open);
+    if (open.isOpen && open.used.connections > 0) this.open.usedMore.add(open);
     const { kind, id, accountId, facts, since: at } = open;
     this.add({ kind, fields: { id, account_id: accountId, ...facts }, at, begun: open });
   }

@@ -67,13 +67,13 @@ export class SessionReporter implements GatewayPart {
   async start(): Promise<void> {}
 
   /** Ends what is still open, and reports all ends if the service takes them within a short time. */
-  async stop(reason = 'gateway_stopped'): Promise<void> {
+  async stop(): Promise<void> {
     if (!this.hasBegun) return;
     this.isStopping = true;
     clearTimeout(this.timer);
     // Connections that are ending tell why in the next turn of the event loop.
     await nextTurn();
-    this.sessions.endAll(reason);
+    this.sessions.endAll('gateway_stopped');
     const { signal } = this.stopping;
     await Promise.race([this.sendAll(), sleep(this.pausesMs.stopping, undefined, { signal })]);
     this.stopping.abort();
