@@ -49,11 +49,8 @@ export interface Ended {
   readonly what: Open;
   readonly at: number;
   readonly reason: string;
-  /**
-   * The service did not know it, so its begin is told again with its end: once for each time that the service may have
-   * forgotten everything, which this number counts. 0: the service was not asked yet.
-   */
-  unknownSince: number;
+  /** The service did not know it, so its begin is told again with its end. */
+  isToldWhole: boolean;
 }
 
 export interface EndedConnection {
@@ -76,8 +73,8 @@ export abstract class Open {
   isOpen = true;
   /** The number of the last report that told its begin. 0: none did. */
   toldIn = 0;
-  /** The service refuses its begin, so it is not told about. */
-  isLeftOut = false;
+  /** The service refuses its begin. */
+  isRefused = false;
   /** The service has its end. */
   isGone = false;
 
@@ -89,6 +86,11 @@ export abstract class Open {
     readonly facts: object,
   ) {
     this.since = all.now();
+  }
+
+  /** It is not told about, since the service refuses its begin, or that of its session. */
+  get isLeftOut(): boolean {
+    return this.isRefused || this.session?.isRefused === true;
   }
 
   count(field: keyof Open['used'], amount: number): void {
@@ -208,7 +210,7 @@ export class OpenSessions {
     } else what.session.tunnels.delete(what);
     this.untold.delete(what);
     this.usedMore.delete(what);
-    const ended = { what, at: this.now(), reason: reasonCode(reason), unknownSince: 0 };
+    const ended = { what, at: this.now(), reason: reasonCode(reason), isToldWhole: false };
     this.droppedEnds += keep(this.ended, ended, MAX_ENDS);
     this.onNews();
   }
