@@ -1,9 +1,7 @@
-import { type IdPrefix, isId } from '../../../kernel/ids.js';
-import { isJsonObject } from '../../../kernel/json-object.js';
+import type { IdPrefix } from '../../../kernel/ids.js';
 import { malformed, quoted } from '../../../kernel/problem.js';
 import { canonicalHost, MAX_LOG_BYTES, ParseError } from '../../../rules/index.js';
-import { itemsOf, ListOf } from '../../http/checked-list.js';
-import type { Field } from '../../http/documentation.js';
+import { Checked, itemsOf, ListOf } from '../../http/checked.js';
 import { EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
 import { ObjectOf, objectOf, Read } from '../../http/validated-body.js';
 import { readTarget } from '../binds/gateway-requests.js';
@@ -17,59 +15,37 @@ const MAX_TARGETS = 100;
 const MAX_TEXT = 255;
 /** Ten years. */
 const MAX_AGE_MS = 315_576_000_000;
-const ANY_NUMBER = Number.MAX_SAFE_INTEGER;
 
-/** A field whose value passes a test. */
-const Tested = (field: Field, must: string, test: (value: unknown) => boolean): PropertyDecorator =>
-  Read(field, (value, name) => {
-    if (test(value)) return value;
-    throw malformed(`${name} must be ${must}.`);
-  });
+const id = (prefix: IdPrefix, description: string) => ({
+  ...{ description, type: 'string' as const, pattern: idPattern(prefix) },
+  example: `${prefix}_${EXAMPLE_KSUID}`,
+});
+const Id = (prefix: IdPrefix, description: string): PropertyDecorator =>
+  Checked({ ...id(prefix, description), required: true });
+const OptionalId = (prefix: IdPrefix, description: string): PropertyDecorator => Checked(id(prefix, description));
 
-/** An id with one of the prefixes. */
-const Id = (description: string, prefixes: readonly [IdPrefix, ...IdPrefix[]], required = true): PropertyDecorator =>
-  Tested(
-    {
-      ...{ description, required, type: 'string', pattern: prefixes.map(idPattern).join('|') },
-      example: `${prefixes[0]}_${EXAMPLE_KSUID}`,
-    },
-    `an id that begins with ${prefixes.join('_ or ')}_`,
-    (value) => typeof value === 'string' && prefixes.some((prefix) => isId(value, prefix)),
-  );
+const text = (description: string, example: string) => ({
+  ...{ description, type: 'string' as const, maxLength: MAX_TEXT, example },
+});
+const Text = (description: string, example: string): PropertyDecorator =>
+  Checked({ ...text(description, example), required: true, minLength: 1 });
+const OptionalText = (description: string, example: string): PropertyDecorator => Checked(text(description, example));
 
-const Whole = (field: Field, { minimum = 0, maximum = ANY_NUMBER } = {}): PropertyDecorator =>
-  Tested(
-    { type: 'integer', minimum, ...(maximum < ANY_NUMBER && { maximum }), example: 7, ...field },
-    `a whole number from ${minimum} to ${maximum}`,
-    (value) => Number.isSafeInteger(value) && Number(value) >= minimum && Number(value) <= maximum,
-  );
-
+const Count = (description: string): PropertyDecorator =>
+  Checked({ description, type: 'integer', minimum: 0, example: 7 });
 const Ago = (): PropertyDecorator =>
-  Whole(
-    {
-      description: 'How long ago, in milliseconds. Less than 0 is in the future: it does not count.',
-      required: true,
-    },
-    { minimum: -MAX_AGE_MS, maximum: MAX_AGE_MS },
-  );
-
-const ShortText = (description: string, example: string, required = false): PropertyDecorator =>
-  Tested(
-    { description, required, type: 'string', minLength: required ? 1 : 0, maxLength: MAX_TEXT, example },
-    `a text of ${required ? 1 : 0} to ${MAX_TEXT} characters`,
-    (value) => typeof value === 'string' && value.length <= MAX_TEXT && (value !== '' || !required),
-  );
+  Checked({
+    ...{ type: 'integer', minimum: -MAX_AGE_MS, maximum: MAX_AGE_MS, required: true, example: 80 },
+    description: 'How long ago, in milliseconds. Less than 0 is in the future: it does not count.',
+  });
+const Reason = (): PropertyDecorator =>
+  Checked({
+    ...{ description: 'Why it ended.', type: 'string', pattern: '^[a-z_]{1,64}$' },
+    ...{ required: true, example: 'client' },
+  });
 
 const Items = (itemClass: new () => object, description: string): PropertyDecorator =>
   ListOf(itemClass, { description: `${description} At most ${MAX_ITEMS}.`, maxItems: MAX_ITEMS, example: [] });
-
-const REASON = '^[a-z_]{1,64}$';
-const Reason = (): PropertyDecorator =>
-  Tested(
-    { description: 'Why it ended.', type: 'string', pattern: REASON, required: true, example: 'client' },
-    '1 to 64 of a-z and _',
-    (value) => typeof value === 'string' && new RegExp(REASON).test(value),
-  );
 
 /** In the form in which decisions record them. */
 function readTargets(value: unknown, name: string): readonly object[] {
@@ -98,34 +74,28 @@ function readLogs(value: unknown, name: string): readonly unknown[] | undefined 
 
 /** What an action of `log` of a traffic policy said. */
 class ReportedLog {
-  @ShortText('Place of the action `log`.', 'on_tcp_connect[0].actions[0]', true) place!: string;
-  @Read(
-    { description: 'What it says.', type: 'object', additionalProperties: true, required: true, example: {} },
-    (value, name) => {
-      if (isJsonObject(value)) return value;
-      throw malformed(`${name} must be an object.`);
-    },
-  )
+  @Text('Place of the action `log`.', 'on_tcp_connect[0].actions[0]') place!: string;
+  @Checked({ description: 'What it says.', type: 'object', additionalProperties: true, required: true, example: {} })
   metadata!: object;
 }
 
 class OfAccount {
-  @Id('Id of the account.', ['ac']) account_id!: string;
+  @Id('ac', 'Id of the account.') account_id!: string;
 }
 
 class ReportedSession extends OfAccount {
-  @Id('Id of the session, made by the gateway.', ['ts']) id!: string;
-  @Id('Id of the credential that let it in.', ['sshcr']) credential_id!: string;
-  @ShortText('Fingerprint of the key.', 'SHA256:...') fingerprint?: string;
-  @ShortText('Address of the client.', '203.0.113.9') source?: string;
-  @ShortText('What the client calls itself.', 'SSH-2.0-OpenSSH_9.2') client?: string;
+  @Id('ts', 'Id of the session, made by the gateway.') id!: string;
+  @Id('sshcr', 'Id of the credential that let it in.') credential_id!: string;
+  @OptionalText('Fingerprint of the key.', 'SHA256:...') fingerprint?: string;
+  @OptionalText('Address of the client.', '203.0.113.9') source?: string;
+  @OptionalText('What the client calls itself.', 'SSH-2.0-OpenSSH_9.2') client?: string;
   @Ago() ago_ms!: number;
 }
 
 class ReportedTunnel extends OfAccount {
-  @Id('Id of the tunnel, made by the gateway.', ['tn']) id!: string;
-  @Id('Id of its session.', ['ts']) session_id!: string;
-  @Id('Id of the credential that permitted it.', ['sshcr']) credential_id!: string;
+  @Id('tn', 'Id of the tunnel, made by the gateway.') id!: string;
+  @Id('ts', 'Id of its session.') session_id!: string;
+  @Id('sshcr', 'Id of the credential that permitted it.') credential_id!: string;
   @Read(
     {
       ...{ description: 'What it is bound to.', type: 'array', items: TARGET_SCHEMA, minItems: 1 },
@@ -139,13 +109,17 @@ class ReportedTunnel extends OfAccount {
 
 /** Counters are absent where the gateway does not count. */
 class OfTraffic extends OfAccount {
-  @Whole({ description: 'Bytes to the client of the tunnel.' }) bytes_in?: number;
-  @Whole({ description: 'Bytes from the client of the tunnel.' }) bytes_out?: number;
+  @Count('Bytes to the client of the tunnel.') bytes_in?: number;
+  @Count('Bytes from the client of the tunnel.') bytes_out?: number;
 }
 
 class ReportedUse extends OfTraffic {
-  @Id('Id of the session or the tunnel.', ['ts', 'tn']) id!: string;
-  @Whole({ description: 'Connections.' }) connections?: number;
+  @Checked({
+    ...{ description: 'Id of the session or the tunnel.', type: 'string', required: true },
+    ...{ pattern: '^t[sn]_[0-9A-Za-z]{27}$', example: `tn_${EXAMPLE_KSUID}` },
+  })
+  id!: string;
+  @Count('Connections.') connections?: number;
 }
 
 export class ReportedEnd extends ReportedUse {
@@ -154,14 +128,17 @@ export class ReportedEnd extends ReportedUse {
 }
 
 export class ReportedConnection extends OfTraffic {
-  @Id('Id of the edge.', ['edgtcp']) edge_id!: string;
-  @ShortText('Hostport of the edge.', '1.tcp.example.com:20000', true) hostport!: string;
-  @ShortText('Address and port of the client.', '203.0.113.9:50312') client?: string;
-  @Id('Id of the session that carried it.', ['ts'], false) session_id?: string;
-  @Id('Id of the tunnel that carried it.', ['tn'], false) tunnel_id?: string;
-  @Id('Id of the credential of the tunnel.', ['sshcr'], false) credential_id?: string;
+  @Id('edgtcp', 'Id of the edge.') edge_id!: string;
+  @Text('Hostport of the edge.', '1.tcp.example.com:20000') hostport!: string;
+  @OptionalText('Address and port of the client.', '203.0.113.9:50312') client?: string;
+  @OptionalId('ts', 'Id of the session that carried it.') session_id?: string;
+  @OptionalId('tn', 'Id of the tunnel that carried it.') tunnel_id?: string;
+  @OptionalId('sshcr', 'Id of the credential of the tunnel.') credential_id?: string;
   @Ago() ago_ms!: number;
-  @Whole({ description: 'How long it was open, in milliseconds.', required: true }, { maximum: MAX_AGE_MS })
+  @Checked({
+    ...{ description: 'How long it was open, in milliseconds.', type: 'integer', minimum: 0, maximum: MAX_AGE_MS },
+    ...{ required: true, example: 7 },
+  })
   ms!: number;
   @Reason() reason!: string;
   @Read(
@@ -177,7 +154,7 @@ export class ReportedConnection extends OfTraffic {
 class ReportedHost {
   @Read({ description: 'A host name or an address.', type: 'string', required: true, example: 'localhost' }, readHost)
   host!: string;
-  @ShortText('Hosts are names of one address if it is the same, or covers the other.', '127.0.0.1', true)
+  @Text('Hosts are names of one address if it is the same, or covers the other.', '127.0.0.1')
   listen_address!: string;
 }
 
@@ -187,14 +164,11 @@ class ReportedGateway {
 }
 
 export class SessionReport {
-  @Id('Id of the gateway, made anew at each start.', ['gw']) gateway_id!: string;
-  @Whole(
-    {
-      description: 'Number of the report. It grows; a report that is sent again has its number again.',
-      required: true,
-    },
-    { minimum: 1 },
-  )
+  @Id('gw', 'Id of the gateway, made anew at each start.') gateway_id!: string;
+  @Checked({
+    description: 'Number of the report. It grows; a report that is sent again has its number again.',
+    ...{ type: 'integer', minimum: 1, required: true, example: 7 },
+  })
   report!: number;
   @Items(ReportedSession, 'Sessions that are open.') sessions: readonly ReportedSession[] = [];
   @Items(ReportedTunnel, 'Tunnels that are open.') tunnels: readonly ReportedTunnel[] = [];
@@ -203,13 +177,11 @@ export class SessionReport {
   @Items(ReportedEnd, 'Sessions that ended.') ended_sessions: readonly ReportedEnd[] = [];
   @Items(ReportedConnection, 'Connections through edges that ended; `ago_ms` is since the end.')
   edge_connections: readonly ReportedConnection[] = [];
-  @Whole(
-    {
-      description:
-        'All that is open now stands in the reports from this one on. What else the service holds of this gateway has ended.',
-    },
-    { minimum: 1 },
-  )
+  @Checked({
+    description:
+      'All that is open now stands in the reports from this one on. What else the service holds of this gateway has ended.',
+    ...{ type: 'integer', minimum: 1, example: 5 },
+  })
   whole_since?: number;
   @ObjectOf(ReportedGateway, {
     description:
