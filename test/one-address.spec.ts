@@ -207,7 +207,7 @@ describe('a gateway for all accounts', () => {
     [[7], 'gateway.hosts[0] must be an object'],
     [[{ host: '*.example.com', listen_address: '::' }], "gateway.hosts[0].host '*.example.com' is not a host"],
     [[{ host: 'a.example.com' }], 'gateway.hosts[0].listen_address is missing'],
-    [[{ host: 'a.example.com', listen_address: '::', port: 1 }], 'gateway.hosts[0] has a field'],
+    [[{ host: 'a.example.com', listen_address: '::', port: 1 }], "'gateway.hosts[0].port' is not a field"],
     [Array(1_001).fill({}), 'gateway.hosts has 1001 items'],
   ])('is told which of its hosts cannot be read, case %#', async (hosts, msg) => {
     const refused = { status: 400, body: { msg: expect.stringContaining(msg) } };

@@ -172,7 +172,10 @@ describe('the logs of a connection', () => {
       [['a'], 'edge_connections[0].logs[0] must be an object.'],
       [[{ metadata: {} }], 'edge_connections[0].logs[0].place is missing.'],
       [[{ place: 'a', metadata: 'b' }], 'edge_connections[0].logs[0].metadata must be an object.'],
-      [[{ place: 'a', metadata: {}, more: 1 }], 'edge_connections[0].logs[0] has a field that a report does not have.'],
+      [
+        [{ place: 'a', metadata: {}, n: 1 }],
+        'A name you sent is not a field of this body; the fields are metadata, place.',
+      ],
     ]) {
       const { status, body } = await gateway.send({ edge_connections: [await connectionWith({ logs })] });
       expect([status, body.msg]).toEqual([400, message]);

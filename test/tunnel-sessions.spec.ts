@@ -200,7 +200,7 @@ describe('a report of a gateway', () => {
   it('of a gateway of one account about another account is refused with 403, and stores nothing', async () => {
     const other = new ReportingGateway(service.gateway.as(TOKEN_OF_ACCOUNT));
     const { status, body } = await other.send({ sessions: [newSession(credential)] });
-    expect([status, body.error_code]).toEqual([403, 'ERR_TAS_403']);
+    expect([status, body.error_code, body.details.item]).toEqual([403, 'ERR_TAS_403', 'sessions[0]']);
     expect(await open()).toEqual([]);
     expect((await service.pool.query('select from gateway_runs where id = $1', [other.id])).rows).toEqual([]);
   });
@@ -218,7 +218,9 @@ describe('a report of a gateway', () => {
     for (const [body, named] of [
       [{ sessions: [{ ...session, id: 'x' }] }, 'sessions[0].id'],
       [{ sessions: [session, { ...session, source: 'x'.repeat(256) }] }, 'sessions[1].source'],
-      [{ sessions: [{ ...session, acount_id: 'x' }] }, 'sessions[0]'],
+      [{ sessions: [{ ...session, acount_id: 'x' }] }, 'sessions[0].acount_id'],
+      [{ sessions: [{ ...session, credential_id: undefined }] }, 'sessions[0].credential_id'],
+      [{ sessions: [session, session, { ...session, client: 'a\0' }] }, 'sessions[2].client'],
       [{ sessions: Array.from({ length: 1_001 }, () => session) }, 'sessions'],
       [{ tunnels: [newTunnel(session, { targets: [{ address: 'x' }] })] }, 'tunnels[0].targets[0]'],
       [{ ended_sessions: [endOf(session, { reason: 'No!' })] }, 'ended_sessions[0].reason'],
@@ -227,6 +229,8 @@ describe('a report of a gateway', () => {
     ] as const) {
       const answer = await gateway.sendAs(1, { sessions: [session], ...body });
       expect([named, answer.status, answer.body.msg]).toEqual([named, 400, expect.stringContaining(named)]);
+      // What a gateway leaves out.
+      expect([named, answer.body.details.item]).toEqual([named, /^\w+\[\d+\]/.exec(named)?.[0]]);
     }
     expect(await open()).toEqual([]);
   });

@@ -3,7 +3,5 @@
 export type { ServiceEvent } from './event-stream.js';
 export { Gateway } from './gateway.js';
 export { type Followed, Follower } from './rights/follower.js';
-export { type GatewayRoutes, type IdentifiedKey, type Rechecked, ServiceClient } from './service-client.js';
-export { type OpenSession, OpenSessions, type SessionTunnel, type Stop } from './sessions/open-sessions.js';
-export { SessionReporter } from './sessions/session-reporter.js';
+export { type GatewayRoutes, type Rechecked, ServiceClient } from './service-client.js';
 export { GATEWAY, type GatewaySettings, OUTAGE_GRACE } from './settings-table.js';

@@ -1,4 +1,5 @@
 import { messageOf } from '../kernel/error-message.js';
+import { isJsonObject } from '../kernel/json-object.js';
 import { HttpClient, type Limits, type Read, readAnswer } from '../kernel/network/http-client.js';
 import { Unavailable } from '../kernel/network/unavailable.js';
 import { eventsIn, type ServiceEvent } from './event-stream.js';
@@ -165,7 +166,7 @@ export class ServiceClient {
     const limits = { maxMs: MAX_ANSWER_MS };
     const { status, text } = await this.send(method, path, limits, (answer) => readAnswer(answer), body);
     if (status === 404) return undefined;
-    if (status !== 200) throw refusalOf(path, status);
+    if (status !== 200) throw refusalOf(path, status, text);
     return text;
   }
 
@@ -213,8 +214,22 @@ function requestsOf(targets: readonly TargetBody[]): readonly (readonly TargetBo
   return requests;
 }
 
-const refusalOf = (path: string, status: number): Unavailable =>
-  new Unavailable(`the service answered ${path} with HTTP ${status}`, { status });
+/** `text`: the error of the service, or whatever a proxy answers. */
+function refusalOf(path: string, status: number, text = ''): Unavailable {
+  const { msg, details } = objectIn(text);
+  const item = isJsonObject(details) ? details.item : undefined;
+  const why = item === undefined ? '' : `: ${msg}`;
+  return new Unavailable(`the service answered ${path} with HTTP ${status}${why}`, { status, item });
+}
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
 
 function required<Answer>(answer: Answer | undefined): Answer {
   if (answer !== undefined) return answer;

@@ -58,19 +58,6 @@ export class GatewayTrial {
     return new GatewayTrial(service, settings, new ApiClient(url, ADMIN_KEY), gateway, await startEchoTarget());
   }
 
-  /** Why the reported session and its tunnels ended, and what they carried. */
-  async endsOf(sessionId: string): Promise<readonly object[]> {
-    const client = new pg.Client(this.settings.DATABASE_URL);
-    await client.connect();
-    const { rows } = await client.query(
-      `select reason, bytes_in, connections from tunnel_session_records where session_id = $1
-       union all select reason, bytes_in, connections from tunnel_records where session_id = $1`,
-      [sessionId],
-    );
-    await client.end();
-    return rows;
-  }
-
   async stopService(): Promise<void> {
     await stopMain(this.service);
   }

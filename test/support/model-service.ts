@@ -67,10 +67,8 @@ export class ModelService {
 
   /** Undefined: the status is 400. */
   take(body: Body): ReportAnswer | undefined {
+    if (this.refusedItem(body) !== undefined) return undefined;
     this.judge(body);
-    if (LISTS.some((list) => body[list]?.some((one) => 'account_id' in one && one.account_id === REFUSED_ACCOUNT))) {
-      return undefined;
-    }
     if (this.now() - this.heardAt > SILENCE_MS) this.forget();
     this.heardAt = this.now();
     const counted = body.report > this.last;
@@ -85,6 +83,14 @@ export class ModelService {
     return { counted, ignored, send_whole, stops: endsWhole ? this.stops() : [] };
   }
 
+  /** The first item that it refuses, such as `sessions[3]`. */
+  refusedItem(body: Body): string | undefined {
+    const isRefused = (one: object) => 'account_id' in one && one.account_id === REFUSED_ACCOUNT;
+    return LISTS.flatMap((list) =>
+      (body[list] ?? []).flatMap((one, n) => (isRefused(one) ? [`${list}[${n}]`] : [])),
+    )[0];
+  }
+
   stopOf(id: string, account_id = 'ac_1'): Stop {
     return { account_id, session_id: id, restart: false, by: 'Alice' };
   }
@@ -93,7 +99,7 @@ export class ModelService {
     return [...this.stopped].filter((id) => this.open.has(id)).map((id) => this.stopOf(id));
   }
 
-  /** A report that is sent again is the same one, but for its ages. */
+  /** A report that is sent again is the same one, but for its ages and for what was refused. */
   private judge(body: Body): void {
     const ageless = JSON.parse(JSON.stringify(body, (name, value) => (name === 'ago_ms' ? undefined : value)));
     const before = this.bodies.get(body.report);

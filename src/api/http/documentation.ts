@@ -87,6 +87,9 @@ export interface Field {
   readonly minLength?: number;
   /** In characters. A limit in bytes fits here as well: a text never has more characters than bytes. */
   readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
   readonly maxItems?: number;
   readonly items?: object;
   readonly 'x-max-bytes'?: number;

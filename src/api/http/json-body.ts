@@ -123,11 +123,11 @@ type Path = (string | number)[];
 
 /** Counts the members of all objects in the value. Refuses strings that cannot be stored as they are. */
 function inspect(value: unknown, path: Path): number {
-  if (typeof value === 'string') return refuseUnstorable(value, () => textOf(path));
+  if (typeof value === 'string') return refuseUnstorable(value, path, textOf);
   if (typeof value !== 'object' || value === null) return 0;
   let members = 0;
   for (const [name, item] of Array.isArray(value) ? value.entries() : Object.entries(value)) {
-    if (typeof name === 'string') members += 1 + refuseUnstorable(name, () => 'a field name');
+    if (typeof name === 'string') members += 1 + refuseUnstorable(name, path, () => 'a field name');
     path.push(name);
     members += inspect(item, path);
     path.pop();
@@ -143,10 +143,15 @@ const textOf = (path: Path): string =>
 const A_FIELD = 'a field';
 const safeName = (name: string): string => (/^[a-z_]+$/.test(name) && isQuotable(name) ? name : A_FIELD);
 
-function refuseUnstorable(text: string, field: () => string): 0 {
-  if (text.includes('\u0000'))
-    throw new Problem('body_malformed', `${field()} holds the character U+0000; leave it out.`);
-  if (!text.isWellFormed())
-    throw new Problem('body_malformed', `${field()} holds half of a surrogate pair; send whole characters.`);
+function refuseUnstorable(text: string, path: Path, fieldOf: (path: Path) => string): 0 {
+  const fault = text.includes('\u0000')
+    ? 'the character U+0000; leave it out'
+    : 'half of a surrogate pair; send whole characters';
+  if (text.includes('\u0000') || !text.isWellFormed())
+    throw new Problem('body_malformed', `${fieldOf(path)} holds ${fault}.`, itemOf(path));
   return 0;
 }
+
+/** The item of a list of the body, so that the sender of many can leave it out. */
+const itemOf = (path: Path): { readonly item?: string } =>
+  typeof path[1] === 'number' ? { item: textOf(path.slice(0, 2)) } : {};

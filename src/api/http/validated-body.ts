@@ -8,7 +8,7 @@ import {
   validateSync,
 } from 'class-validator';
 import { isJsonObject } from '../../kernel/json-object.js';
-import { isQuotable, Problem, type ProblemName, quoted } from '../../kernel/problem.js';
+import { isQuotable, malformed, Problem, type ProblemName, quoted } from '../../kernel/problem.js';
 import { documentField, type Field } from './documentation.js';
 
 /**
@@ -16,23 +16,28 @@ import { documentField, type Field } from './documentation.js';
  * some official clients send null for every field that they do not set; a field without a decorator is refused as
  * unknown.
  */
-type BodyClass = new () => object;
+export type BodyClass = new () => object;
 
 /** Metadata of a field's decorators beyond the check itself. */
 interface FieldContext {
   readonly problem: ProblemName;
   /** What is wrong with a value; undefined if it passes. */
   readonly check: (value: unknown) => string | undefined;
-  /** The class of the object that the field holds. */
-  readonly nestedClass?: BodyClass;
+  /** Makes the value that the handler gets of one that passes all checks. */
+  readonly read?: ReadValue;
+  /** An absent field is refused here. */
+  readonly isRequired?: boolean;
 }
 
-/** Checks a field. An absent field always passes: the handler reports a missing required field. */
+/** Reads a value, or throws Problem. `name` is that of the field in messages, such as `sessions[3].id`. */
+export type ReadValue = (value: unknown, name: string) => unknown;
+
+/** Checks a field. An absent field passes, unless it `isRequired`: the handler reports it. */
 function checkField(
   name: string,
   problem: ProblemName,
   check: FieldContext['check'],
-  context: Pick<FieldContext, 'nestedClass'> = {},
+  context: Pick<FieldContext, 'read' | 'isRequired'> = {},
 ): PropertyDecorator {
   return ValidateBy(
     {
@@ -61,7 +66,7 @@ const typed = (
   noun: string,
   test: (value: unknown) => boolean,
   field: Field,
-  context?: Pick<FieldContext, 'nestedClass'>,
+  context?: Pick<FieldContext, 'read'>,
 ): PropertyDecorator =>
   combine(documentBodyField(field), checkField(noun, 'field_wrong_type', typeCheck(noun, test), context));
 
@@ -75,7 +80,7 @@ export const Flag = (field: Field): PropertyDecorator =>
 
 /** A field that holds an object, whose own class checks it. Messages name its fields as `backend.enabled`. */
 export const ObjectOf = (nestedClass: BodyClass, field: Field): PropertyDecorator =>
-  typed('object', isJsonObject, { type: nestedClass, ...field }, { nestedClass });
+  typed('object', isJsonObject, { type: nestedClass, ...field }, { read: objectOf(nestedClass) });
 
 /** A field that holds an object with any names; the code that knows their meaning checks names and values. */
 export const MapField = (field: Field & { readonly additionalProperties: object }): PropertyDecorator =>
@@ -103,6 +108,21 @@ export const atMostBytes = (maxBytes: number, description: string) => ({
 /** A field that holds a list; the code that knows the meaning of its items checks them. */
 export const List = (field: Field & ({ readonly items: object } | { readonly listOf: BodyClass })): PropertyDecorator =>
   typed('list', Array.isArray, { type: 'array', ...field });
+
+/** A field that `read` checks. If it is required, a body without it is refused. */
+export const Read = (field: Field, read: ReadValue): PropertyDecorator =>
+  combine(
+    documentBodyField(field),
+    checkField('read', 'request_malformed', () => undefined, { read, isRequired: field.required === true }),
+  );
+
+/** Reads an object by its class. */
+export const objectOf =
+  (bodyClass: BodyClass): ReadValue =>
+  (value, name) => {
+    if (!isJsonObject(value)) throw malformed(`${name} must be an object.`);
+    return readObject(bodyClass, value, `${name}.`);
+  };
 
 const documentBodyField = (field: Field): PropertyDecorator =>
   documentField({ ...field, required: field.required === true, nullable: field.required !== true });
@@ -170,9 +190,13 @@ function readObject<Body extends object>(bodyClass: new () => Body, value: objec
   }
   // class-validator makes the message.
   if (!isValid) throw problemOf(validateSync(body, { forbidUnknownValues: false }), path);
-  for (const [name, item] of Object.entries(body)) {
-    const nestedClass = fields.get(name)?.find((check) => check.nestedClass !== undefined)?.nestedClass;
-    if (nestedClass !== undefined) values[name] = readObject(nestedClass, item, `${path}${name}.`);
+  for (const [name, checks] of fields) {
+    for (const { read, isRequired = false } of checks) {
+      if (read === undefined) continue;
+      const item = values[name];
+      if (item !== undefined) values[name] = read(item, path + name);
+      else if (isRequired) throw malformed(`${path}${name} is missing.`);
+    }
   }
   return body;
 }

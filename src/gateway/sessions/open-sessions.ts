@@ -49,11 +49,8 @@ export interface Ended {
   readonly what: Open;
   readonly at: number;
   readonly reason: string;
-  /**
-   * The service did not know it, so its begin is told again with its end: once for each time that the service may have
-   * forgotten everything, which this number counts. 0: the service was not asked yet.
-   */
-  unknownSince: number;
+  /** The service did not know it, so its begin is told again with its end. */
+  isToldWhole: boolean;
 }
 
 export interface EndedConnection {
@@ -71,14 +68,13 @@ export abstract class Open {
   abstract readonly kind: 'sessions' | 'tunnels';
   /** The session of a tunnel. */
   abstract readonly session: OpenSession | undefined;
-  /** Null if the gateway does not count. */
-  readonly used: Record<'bytes_in' | 'bytes_out' | 'connections', number | null>;
+  readonly used = { bytes_in: 0, bytes_out: 0, connections: 0 };
   readonly since: number;
   isOpen = true;
   /** The number of the last report that told its begin. 0: none did. */
   toldIn = 0;
-  /** The service refuses its begin, so it is not told about. */
-  isLeftOut = false;
+  /** The service refuses its begin. */
+  isRefused = false;
   /** The service has its end. */
   isGone = false;
 
@@ -88,15 +84,17 @@ export abstract class Open {
     readonly accountId: string,
     /** Further fields of the item that tells its begin. */
     readonly facts: object,
-    ageMs: number,
   ) {
-    const none = all.isCounting ? 0 : null;
-    this.used = { bytes_in: none, bytes_out: none, connections: none };
-    this.since = all.now() - ageMs;
+    this.since = all.now();
+  }
+
+  /** It is not told about, since the service refuses its begin, or that of its session. */
+  get isLeftOut(): boolean {
+    return this.isRefused || this.session?.isRefused === true;
   }
 
   count(field: keyof Open['used'], amount: number): void {
-    this.used[field] = (this.used[field] ?? 0) + amount;
+    this.used[field] += amount;
     if (this.isOpen) this.all.usedMore.add(this);
   }
 }
@@ -110,8 +108,8 @@ export class OpenSession extends Open {
   onStop: ((stop: Stop) => void) | undefined;
   private isStopped = false;
 
-  open(facts: TunnelFacts, ageMs = 0): SessionTunnel {
-    return this.all.openTunnel(this, facts, ageMs);
+  open(facts: TunnelFacts): SessionTunnel {
+    return this.all.openTunnel(this, facts);
   }
 
   /** The service may tell a stop twice. */
@@ -137,9 +135,8 @@ export class SessionTunnel extends Open {
     id: string,
     override readonly session: OpenSession,
     facts: TunnelFacts,
-    ageMs: number,
   ) {
-    super(all, id, session.accountId, { ...facts, session_id: session.id }, ageMs);
+    super(all, id, session.accountId, { ...facts, session_id: session.id });
   }
 
   /** A session has used what its tunnels have. */
@@ -170,7 +167,6 @@ export class OpenSessions {
   constructor(
     private readonly ids: Pick<IdSource, 'next'> = new IdSource(),
     readonly now = (): number => performance.now(),
-    readonly isCounting = true,
   ) {}
 
   /** Whether something waits to be told. Counters wait for the next heartbeat. */
@@ -178,16 +174,15 @@ export class OpenSessions {
     return this.untold.size + this.ended.size + this.endedConnections.size > 0;
   }
 
-  /** `ageMs`: for how long it has been open. */
-  open({ account_id, ...facts }: SessionFacts, ageMs = 0): OpenSession {
-    const session = new OpenSession(this, this.ids.next('ts'), account_id, facts, ageMs);
+  open({ account_id, ...facts }: SessionFacts): OpenSession {
+    const session = new OpenSession(this, this.ids.next('ts'), account_id, facts);
     this.byId.set(session.id, session);
     this.begin(session);
     return session;
   }
 
-  openTunnel(session: OpenSession, facts: TunnelFacts, ageMs: number): SessionTunnel {
-    const tunnel = new SessionTunnel(this, this.ids.next('tn'), session, facts, ageMs);
+  openTunnel(session: OpenSession, facts: TunnelFacts): SessionTunnel {
+    const tunnel = new SessionTunnel(this, this.ids.next('tn'), session, facts);
     session.tunnels.add(tunnel);
     this.begin(tunnel);
     return tunnel;
@@ -215,7 +210,7 @@ export class OpenSessions {
     } else what.session.tunnels.delete(what);
     this.untold.delete(what);
     this.usedMore.delete(what);
-    const ended = { what, at: this.now(), reason: reasonCode(reason), unknownSince: 0 };
+    const ended = { what, at: this.now(), reason: reasonCode(reason), isToldWhole: false };
     this.droppedEnds += keep(this.ended, ended, MAX_ENDS);
     this.onNews();
   }

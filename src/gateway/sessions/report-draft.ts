@@ -12,6 +12,8 @@ export interface WholeState {
 /** The service takes 1,000 items of a kind. */
 const MAX_ITEMS = 400;
 const MAX_CHARACTERS = 300_000;
+/** It takes 50,000 in a body, and logs of a traffic policy can be full of them. */
+const MAX_COMMAS = 40_000;
 const BEGINS = ['sessions', 'tunnels'] as const;
 const ENDS = ['ended_tunnels', 'ended_sessions'] as const;
 
@@ -20,6 +22,7 @@ export class ReportDraft {
   private readonly items: Item[] = [];
   private readonly counts = new Map<Kind, number>();
   private characters = 0;
+  private commas = 0;
 
   constructor(
     private readonly open: OpenSessions,
@@ -32,10 +35,10 @@ export class ReportDraft {
   tellEnds(): void {
     for (const ended of this.open.ended) {
       if (!this.hasRoom(...BEGINS, ...ENDS)) return;
-      const { what, at, reason, unknownSince } = ended;
+      const { what, at, reason, isToldWhole } = ended;
       this.open.ended.delete(ended);
-      if (isLeftOut(what)) continue;
-      this.tellBegin(what, unknownSince > 0 ? this.number : this.knownSince);
+      if (what.isLeftOut) continue;
+      this.tellBegin(what, isToldWhole ? this.number : this.knownSince);
       const fields = { account_id: what.accountId, id: what.id, reason, ...what.used };
       this.add({ kind: `ended_${what.kind}`, fields, at, ended });
     }
@@ -71,41 +74,43 @@ export class ReportDraft {
       if (!this.hasRoom('used')) return;
       if (open.toldIn === 0) continue;
       this.open.usedMore.delete(open);
-      if (isLeftOut(open)) continue;
+      if (open.isLeftOut) continue;
       this.add({ kind: 'used', fields: { account_id: open.accountId, id: open.id, ...open.used } });
     }
   }
 
   /** With its lists in the order in which they take effect. */
   report(wholeSince: number | undefined): Report {
-    return { items: KINDS.flatMap((kind) => this.items.filter((item) => item.kind === kind)), wholeSince };
+    const items = KINDS.flatMap((kind) => this.items.filter((item) => item.kind === kind));
+    return { number: this.number, items, wholeSince };
   }
 
   /** Does nothing if this report or an earlier one, from `since` on, has told it. A tunnel needs its session. */
   private tellBegin(open: Open, since: number): void {
     if (open.session !== undefined) this.tellBegin(open.session, since);
     this.open.untold.delete(open);
-    if (open.toldIn >= since || isLeftOut(open)) return;
+    if (open.toldIn >= since || open.isLeftOut) return;
     open.toldIn = this.number;
     // A service that forgot it does not know its counters either.
-    if (open.isOpen && (open.used.connections ?? 0) > 0) this.open.usedMore.add(open);
+    if (open.isOpen && open.used.connections > 0) this.open.usedMore.add(open);
     const { kind, id, accountId, facts, since: at } = open;
     this.add({ kind, fields: { id, account_id: accountId, ...facts }, at, begun: open });
   }
 
   private hasRoom(...kinds: readonly Kind[]): boolean {
-    return this.characters < MAX_CHARACTERS && kinds.every((kind) => this.countOf(kind) < MAX_ITEMS);
+    const isShort = this.characters < MAX_CHARACTERS && this.commas < MAX_COMMAS;
+    return isShort && kinds.every((kind) => this.countOf(kind) < MAX_ITEMS);
   }
 
   private add(item: Item): void {
     this.items.push(item);
     this.counts.set(item.kind, this.countOf(item.kind) + 1);
-    this.characters += JSON.stringify(item.fields).length;
+    const text = JSON.stringify(item.fields);
+    this.characters += text.length;
+    this.commas += text.split(',').length;
   }
 
   private countOf(kind: Kind): number {
     return this.counts.get(kind) ?? 0;
   }
 }
-
-const isLeftOut = ({ isLeftOut: one, session }: Open): boolean => one || session?.isLeftOut === true;

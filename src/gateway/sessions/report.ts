@@ -16,16 +16,13 @@ export interface Item {
   readonly ended?: Ended | undefined;
 }
 
-/** What a report says. It never changes, so it can be sent again. Only its ages grow. */
+/** What a report says. It is sent again as it is. Only its ages grow, and what the service refuses is left out. */
 export interface Report {
+  readonly number: number;
   /** In the order in which they take effect. */
   readonly items: readonly Item[];
   /** This report is the last one of a whole state that began with the report of this number. */
-  readonly wholeSince?: number | undefined;
-  /** A part of a report that the service refused. */
-  readonly isPart?: boolean;
-  /** Undefined until it is sent. */
-  number?: number;
+  readonly wholeSince: number | undefined;
 }
 
 /** The gateway that reports. */
@@ -65,18 +62,3 @@ export function bodyOf({ number, items, wholeSince }: Report, { id, hosts }: Rep
 }
 
 const toldHost = ({ host, listenAddress }: OwnedHost) => ({ host, listen_address: listenAddress });
-
-/**
- * What to send instead of a report that the service refused: its halves, and in the end not the item that it refuses.
- * Before the first halves an empty report finds out whether the service takes any.
- */
-export function partsOf({ items, wholeSince, isPart = false }: Report): readonly Report[] {
-  const half = Math.ceil(items.length / 2);
-  const isItem = items.length === 1;
-  const halves = isItem && isPart ? [[]] : isItem ? [items] : [items.slice(0, half), items.slice(half)];
-  const parts = halves.map((some, n) => ({
-    ...{ items: some, isPart: true },
-    wholeSince: n === halves.length - 1 ? wholeSince : undefined,
-  }));
-  return isPart ? parts : [{ items: [] }, ...parts];
-}

@@ -1,5 +1,5 @@
 import type { Ended, OpenSessions, Stop } from './open-sessions.js';
-import { type Item, partsOf, type Report, type ReportAnswer } from './report.js';
+import type { Item, Report, ReportAnswer } from './report.js';
 import { ReportDraft, type WholeState } from './report-draft.js';
 
 /** After 15 s of silence the service forgets a gateway. */
@@ -13,8 +13,7 @@ const UNKNOWN = ['unknown_session', 'unknown_tunnel'];
  */
 export class Reports {
   private lastNumber = 0;
-  /** The report under way, and the other parts of one that was refused. */
-  private readonly waiting: Report[] = [];
+  private underWay: Report | undefined;
   private whole: WholeState | undefined;
   private wantsWhole = true;
   /** When the last report that was answered was sent; before that, when the first one was made. */
@@ -31,18 +30,13 @@ export class Reports {
 
   /** The report to send now. */
   next(): Report {
-    const report = this.waiting[0] ?? this.build();
-    if (this.waiting.length === 0) this.waiting.push(report);
-    if (report.number === undefined) {
-      this.lastNumber += 1;
-      report.number = this.lastNumber;
-    }
-    return report;
+    this.underWay ??= this.build();
+    return this.underWay;
   }
 
   /** When the next report is due. `at_once`: more has to be told than the last one had room for. */
   get due(): 'at_once' | 'soon' | 'counters' | 'heartbeat' {
-    if (this.waiting.length > 0 || this.isBehind) return 'at_once';
+    if (this.underWay !== undefined || this.isBehind) return 'at_once';
     if (this.wantsWhole || this.open.hasNews) return 'soon';
     return this.hasMoreCounters ? 'counters' : 'heartbeat';
   }
@@ -55,28 +49,34 @@ export class Reports {
 
   /** The service has answered the report that is under way. Returns the stops to obey. */
   answered({ counted, ignored, send_whole, stops }: ReportAnswer, sentAt: number): readonly Stop[] {
-    const report = this.waiting.shift();
+    const report = this.underWay;
     if (report === undefined) return [];
+    this.underWay = undefined;
     const isLast = report.wholeSince !== undefined && report.wholeSince === this.whole?.since;
     if (isLast) this.whole = undefined;
     // The first answer had the stops, and was lost.
     const hasMissedStops = isLast && !counted;
     const isForgotten = this.isForgotten || (send_whole && this.whole === undefined);
     this.heardAt = sentAt;
-    if (isForgotten) this.knownSince = (report.number ?? 0) + (counted ? 0 : 1);
+    if (isForgotten) this.knownSince = report.number + (counted ? 0 : 1);
     this.takeBack(report, ignored);
     if (isForgotten || hasMissedStops) this.followed();
     return stops;
   }
 
-  /** The service refuses the report that is under way. Returns the item that is left out from now on, if it is one. */
-  refused(): Item | undefined {
-    const report = this.waiting.shift();
-    if (report === undefined) return undefined;
-    this.waiting.unshift(...partsOf(report));
-    const [item] = report.isPart === true && report.items.length === 1 ? report.items : [];
-    if (item?.begun !== undefined) item.begun.isLeftOut = true;
-    return item;
+  /** The item of the report under way at a place such as `sessions[3]`. */
+  itemAt(place: unknown): Item | undefined {
+    const [, kind, n] = /^(\w+)\[(\d+)\]$/.exec(String(place)) ?? [];
+    return this.underWay?.items.filter((item) => item.kind === kind)[Number(n)];
+  }
+
+  /** The service refuses this item. It is left out of the report under way, and so is what belongs to it. */
+  leaveOut(refused: Item): void {
+    if (this.underWay === undefined) return;
+    if (refused.begun !== undefined) refused.begun.isRefused = true;
+    const stays = (item: Item): boolean =>
+      item !== refused && item.begun?.isLeftOut !== true && item.ended?.what.isLeftOut !== true;
+    this.underWay = { ...this.underWay, items: this.underWay.items.filter(stays) };
   }
 
   /** The service may have forgotten everything. */
@@ -85,7 +85,8 @@ export class Reports {
   }
 
   private build(): Report {
-    const number = this.lastNumber + 1;
+    this.lastNumber += 1;
+    const number = this.lastNumber;
     this.heardAt ??= this.open.now();
     if (this.wantsWhole || this.open.droppedEnds > this.knownDrops) {
       this.whole = { since: number, rest: this.open.all(), isDone: false };
@@ -112,10 +113,10 @@ export class Reports {
     for (const { begun } of items) if (begun !== undefined && unknown.has(begun.id)) begun.toldIn = 0;
     const ends = items.flatMap(({ ended }) => ended ?? []);
     for (const { what } of ends) what.isGone ||= !unknown.has(what.id);
-    const isTaken = ({ what, unknownSince }: Ended) =>
-      unknown.has(what.id) && unknownSince < this.knownSince && what.session?.isGone !== true;
+    const isTaken = ({ what, isToldWhole }: Ended) =>
+      unknown.has(what.id) && !isToldWhole && what.session?.isGone !== true;
     const taken = ends.filter(isTaken);
-    for (const ended of taken) ended.unknownSince = this.knownSince;
+    for (const ended of taken) ended.isToldWhole = true;
     this.open.takeBack(taken);
   }
 }

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Counter } from 'prom-client';
-import { type Body, ModelService } from '../../../test/support/model-service.js';
+import { type Body, ModelService, REFUSED_ACCOUNT } from '../../../test/support/model-service.js';
 import { routesOf, ServiceClient } from '../service-client.js';
 import { OpenSessions } from './open-sessions.js';
 import { SessionReporter } from './session-reporter.js';
@@ -37,7 +37,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   if (answerBy !== undefined) return answerBy(response);
   const answered = model.take(body);
   response.statusCode = answered === undefined ? 400 : 200;
-  response.end(JSON.stringify(answered ?? {}));
+  const item = model.refusedItem(body);
+  response.end(JSON.stringify(answered ?? { msg: `${item} is refused.`, details: { item } }));
 }
 
 beforeEach(async () => {
@@ -141,14 +142,24 @@ describe('the reporter of a gateway', () => {
     answerBy = status(403);
     sessions.open(FACTS);
     reporter.followed();
-    await until(() => bodies.length > 1);
+    await until(() => lines.length > 0);
     await sleep(100);
-    // The second one is empty: it finds out that no item is the reason.
-    expect(bodies.map(({ report, sessions: some }) => [report, some?.length])).toEqual([
-      [1, 1],
-      [2, undefined],
-    ]);
+    expect(bodies.map(({ report, sessions: some }) => [report, some?.length])).toEqual([[1, 1]]);
     expect(lines).toEqual([expect.stringMatching(/^sessions are not reported: .* 403/)]);
+  });
+
+  it('leaves out the item that the service refuses, and logs it with the reason', async () => {
+    const [session, refused] = [sessions.open(FACTS), sessions.open({ ...FACTS, account_id: REFUSED_ACCOUNT })];
+    reporter.followed();
+    await until(() => model.open.has(session.id));
+    expect(lines).toEqual([
+      'left out of the reports what the service refuses: the service answered sessions with HTTP 400: ' +
+        `sessions[1] is refused.{"kind":"sessions","id":"${refused.id}","account":"${REFUSED_ACCOUNT}"}`,
+    ]);
+    expect(bodies.map(({ report, sessions: some }) => [report, some?.length])).toEqual([
+      [1, 2],
+      [1, 1],
+    ]);
   });
 
   it('ends what somebody stopped once, by the stream and by the answer to a whole state', async () => {

@@ -7,7 +7,7 @@ import type { GatewayPart } from '../gateway-part.js';
 import { RateLimitedLog } from '../log/rate-limited-log.js';
 import type { ServiceClient } from '../service-client.js';
 import type { OpenSessions, Stop } from './open-sessions.js';
-import { bodyOf, type Report, type ReportAnswer, type ReportingGateway } from './report.js';
+import { bodyOf, type Item, type Report, type ReportAnswer, type ReportingGateway } from './report.js';
 import { Reports } from './reports.js';
 
 /** How long the reporter waits. */
@@ -25,9 +25,6 @@ const PAUSES = {
   /** For the last reports of a gateway that stops. */
   stopping: 2_000,
 };
-/** The statuses for a report that the service will never take. */
-const REFUSALS: readonly number[] = [400, 403, 413];
-
 const EARLIER_VERSION =
   'the service has no /ssh_gateway/sessions: it is an earlier version, and the gateway goes on without reports';
 
@@ -67,13 +64,13 @@ export class SessionReporter implements GatewayPart {
   async start(): Promise<void> {}
 
   /** Ends what is still open, and reports all ends if the service takes them within a short time. */
-  async stop(reason = 'gateway_stopped'): Promise<void> {
+  async stop(): Promise<void> {
     if (!this.hasBegun) return;
     this.isStopping = true;
     clearTimeout(this.timer);
     // Connections that are ending tell why in the next turn of the event loop.
     await nextTurn();
-    this.sessions.endAll(reason);
+    this.sessions.endAll('gateway_stopped');
     const { signal } = this.stopping;
     await Promise.race([this.sendAll(), sleep(this.pausesMs.stopping, undefined, { signal })]);
     this.stopping.abort();
@@ -126,7 +123,7 @@ export class SessionReporter implements GatewayPart {
     const { failed: pausesMs, refused: refusedMs } = this.pausesMs;
     const minPauseMs = (error: unknown): number => ((statusOf(error) ?? 500) < 500 ? refusedMs : 0);
     const failed = (error: unknown): void => this.failed(error);
-    const isTransient = (error: unknown): boolean => !isRefusal(error, report);
+    const isTransient = (error: unknown): boolean => this.itemOf(error) === undefined;
     try {
       const answer = await retry(attempt, { pausesMs, minPauseMs, isTransient, signal, failed });
       this.succeeded();
@@ -145,10 +142,16 @@ export class SessionReporter implements GatewayPart {
     throw new Unavailable('the answer to a report is not from the service; check SERVICE_URL');
   }
 
+  /** The item that the service refuses. */
+  private itemOf(error: unknown): Item | undefined {
+    return error instanceof Unavailable ? this.reports.itemAt(error.answer?.item) : undefined;
+  }
+
   private refused(error: unknown): void {
-    this.told.metrics?.reportFailures.inc();
-    const item = this.reports.refused();
+    const item = this.itemOf(error);
     if (item === undefined) return;
+    this.told.metrics?.reportFailures.inc();
+    this.reports.leaveOut(item);
     const { kind, fields } = item;
     const { id, account_id: account } = fields as { readonly id?: string; readonly account_id?: string };
     const message = `left out of the reports what the service refuses: ${messageOf(error)}`;
@@ -175,7 +178,3 @@ export class SessionReporter implements GatewayPart {
 
 const statusOf = (error: unknown): number | undefined =>
   error instanceof Unavailable ? error.answer?.status : undefined;
-
-/** That an empty report is refused does not depend on what it says. */
-const isRefusal = (error: unknown, { items }: Report): boolean =>
-  items.length > 0 && REFUSALS.includes(statusOf(error) ?? 0);

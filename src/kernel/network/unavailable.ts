@@ -7,7 +7,13 @@ export class Unavailable extends Error {
   constructor(
     message: string,
     /** Undefined if there was no answer. */
-    readonly answer?: { readonly status: number; readonly code?: unknown; readonly retryAfterMs?: number },
+    readonly answer?: {
+      readonly status: number;
+      readonly code?: unknown;
+      readonly retryAfterMs?: number;
+      /** The item of the request that the server refuses, such as `sessions[3]`. */
+      readonly item?: unknown;
+    },
   ) {
     super(message);
   }

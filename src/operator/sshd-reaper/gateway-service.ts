@@ -1,10 +1,4 @@
-import {
-  type GatewayRoutes,
-  type IdentifiedKey,
-  type Rechecked,
-  ServiceClient,
-  type ServiceEvent,
-} from '../../gateway/index.js';
+import { type GatewayRoutes, type Rechecked, ServiceClient, type ServiceEvent } from '../../gateway/index.js';
 import { HttpClient } from '../../kernel/network/http-client.js';
 import type { KeyAnswer } from './log-lines.js';
 
@@ -39,15 +33,6 @@ export class GatewayService {
   /** Whether reservations have changed since an earlier answer, whose `reservations` stood for all of that moment. */
   async reservationsSince(reservations: string | undefined): Promise<Omit<Rechecked, 'changed'>> {
     return this.client.recheck([], reservations);
-  }
-
-  /** Undefined if no credential lets the key in. */
-  identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
-    return this.client.identify(fingerprint);
-  }
-
-  ask<Answer>(method: 'GET' | 'POST', path: string, body?: unknown): Promise<Answer | undefined> {
-    return this.client.ask(method, path, body);
   }
 
   /** Follows the changes. Resolves when the stream ends. Reads the config again, since the token may have changed. */

@@ -49,7 +49,7 @@ export function endSshd(sshd: SshdProcess): boolean {
 }
 
 /** Empty if there is no such file. */
-export function readIfThere(file: string): string {
+function readIfThere(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

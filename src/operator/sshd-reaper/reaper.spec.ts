@@ -25,19 +25,7 @@ let service: {
   reservations: string;
   questions: number;
   streams: ServerResponse[];
-  /** The reports so far. `undefined` for their status: they get no answer. */
-  reports: Report[];
-  reportStatus: number | undefined;
-  /** Undefined: it does not know the key. */
-  credential: string | undefined;
 };
-interface Report {
-  readonly gateway_id: string;
-  readonly report: number;
-  readonly sessions?: readonly object[];
-  readonly ended_sessions?: readonly { readonly reason: string }[];
-  readonly whole_since?: number;
-}
 let folder: string;
 let sshd: ChildProcess;
 let output: string[];
@@ -58,8 +46,6 @@ beforeEach(async () => {
       service.streams.push(response);
       return response.write('event: ready\ndata: {}\n\n');
     }
-    if (request.url?.endsWith('/sessions')) return takeReport(JSON.parse(await text(request)), response);
-    if (request.url?.endsWith('/identify')) return identify(JSON.parse(await text(request)).fingerprint, response);
     if (request.method === 'GET') service.questions += 1;
     if (request.url?.endsWith('/recheck')) return recheck(JSON.parse(await text(request)), response);
     return response.end(`${service.options} key\n`);
@@ -67,7 +53,6 @@ beforeEach(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   service = {
     ...{ server, token: TOKEN, options: 'restrict', changed: [], reservations: 'one', questions: 0, streams: [] },
-    ...{ reports: [], reportStatus: 200, credential: 'sshcr_1' },
   };
   await configure(TOKEN);
 });
@@ -84,19 +69,6 @@ function recheck(known: { credentials: object[]; reservations?: string }, respon
   const reservations_changed = known.reservations !== reservations;
   const told = known.credentials.length === 0 ? [] : changed.map((credential_id) => ({ credential_id }));
   response.end(JSON.stringify({ changed: told, reservations, reservations_changed }));
-}
-
-function takeReport(report: Report, response: ServerResponse): void {
-  service.reports.push(report);
-  const answer = { counted: true, ignored: [], send_whole: false, stops: [] };
-  if (service.reportStatus !== undefined) response.writeHead(service.reportStatus).end(JSON.stringify(answer));
-}
-
-function identify(fingerprint: string, response: ServerResponse): void {
-  const { credential: credential_id } = service;
-  if (credential_id === undefined) return void response.writeHead(404).end();
-  const credentials = [{ credential_id, version: 1 }];
-  response.end(JSON.stringify({ account_id: 'ac_1', fingerprint, credentials }));
 }
 
 const config = (): string => join(folder, 'service.curl');
@@ -345,72 +317,5 @@ describe('a reservation that makes the lines of a key narrower ends its session'
     service.server.closeAllConnections();
     await until(() => output.filter((line) => line.startsWith('following changes')).length === 2);
     expect(service.questions).toBe(before);
-  });
-});
-
-describe('a session', () => {
-  beforeEach(() => {
-    service.options = listen('a.test');
-  });
-  const login = (): LogRecord[] => [answered('sshcr_1@1', listen('a.test')), accepted()];
-  const reported = () => service.reports.flatMap(({ sessions = [] }) => sessions);
-  const ends = () => service.reports.flatMap(({ ended_sessions = [] }) => ended_sessions);
-
-  it('is reported once, in a whole state, and its end with the reason', async () => {
-    await startReaper(login());
-    await until(() => reported().length > 0);
-    expect(service.reports[0]).toMatchObject({ report: 1, whole_since: 1 });
-    const facts = { account_id: 'ac_1', credential_id: 'sshcr_1', fingerprint: KEY, source: '192.0.2.7' };
-    expect(reported()).toEqual([{ id: expect.stringMatching(/^ts_/), ...facts, ago_ms: expect.any(Number) }]);
-    sshd.kill();
-    await until(() => ends().length > 0);
-    expect(ends()).toMatchObject([{ reason: 'ended', bytes_in: null, bytes_out: null, connections: null }]);
-    expect(reported()).toHaveLength(1);
-  });
-
-  it('that was stopped in its account is ended, and the reaper says by whom', async () => {
-    await startReaper(login());
-    await until(() => reported().length > 0);
-    const [{ id: session_id }] = reported() as [{ id: string }];
-    // Mallory has a session with the same id in an account of her own.
-    const stop = { session_id, restart: false };
-    const stops = [
-      { ...stop, account_id: 'ac_2', by: 'Mallory' },
-      { ...stop, account_id: 'ac_1', by: 'Alice' },
-    ];
-    service.streams.at(-1)?.write(`event: stopped\ndata: ${JSON.stringify({ sessions: stops })}\n\n`);
-    await until(isEnded);
-    expect(output).toContain(`ended the session of sshd ${sshd.pid} from 192.0.2.7: Alice stopped it`);
-    await until(() => ends().length > 0);
-    expect(ends()).toMatchObject([{ reason: 'stopped' }]);
-  });
-
-  it.each([
-    ['the key is unknown', undefined],
-    ['the key has only other credentials', 'sshcr_9'],
-  ])('is not reported if %s, which one line tells', async (_, credential) => {
-    service.credential = credential;
-    await startReaper(login());
-    const line = 'sessions that are not reported, because their credential is gone: 1';
-    await until(() => output.includes(line));
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
-    expect(output.filter((one) => one === line)).toHaveLength(1);
-    expect(reported()).toEqual([]);
-  });
-
-  it.each([
-    ['does not answer reports', undefined],
-    ['is of an earlier version, which takes none', 404],
-  ])('is ended when it loses a right also if the service %s', async (_, status) => {
-    service.reportStatus = status;
-    await startReaper(login());
-    await until(() => service.reports.length > 0);
-    service.options = 'restrict';
-    const from = Date.now();
-    tell('sshcr_1');
-    await until(isEnded);
-    expect(Date.now() - from).toBeLessThan(1_500);
-    const told = output.filter((line) => line.includes('the service has no /ssh_gateway/sessions'));
-    expect(told).toHaveLength(status === 404 ? 1 : 0);
   });
 });

@@ -1,4 +1,5 @@
-import { type Followed, Follower, type Stop } from '../../gateway/index.js';
+import { isIPv6 } from 'node:net';
+import { type Followed, Follower } from '../../gateway/index.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { PacedTask } from '../../kernel/paced-task.js';
 import { OverlappingNames } from '../../rules/index.js';
@@ -6,7 +7,7 @@ import type { GatewayService } from './gateway-service.js';
 import { type LogRecord, readLogin } from './log-lines.js';
 import { keepsRights, mayBind, mayPermit } from './permissions.js';
 import { endSshd, type SshdProcess } from './processes.js';
-import { listenOf, ReportedSessions } from './reported-sessions.js';
+import type { SshdBind } from './session-binds.js';
 import { type Session, Sessions } from './sessions.js';
 
 const QUESTIONS_AT_ONCE = 8;
@@ -29,7 +30,6 @@ export class Reaper implements Followed {
   private readonly queue = new Map<SshdProcess, Review>();
   /** Sessions of which others have reserved something that they may not use yet. A further bind of theirs is reviewed. */
   private readonly doubtful = new WeakSet<SshdProcess>();
-  private readonly reported: ReportedSessions;
   private readonly follower: Follower;
   private isFollowing = false;
   private isLost = false;
@@ -42,7 +42,6 @@ export class Reaper implements Followed {
     private readonly service: GatewayService,
     private readonly print: (line: string) => void,
   ) {
-    this.reported = new ReportedSessions(service, print);
     this.follower = new Follower((...stream) => service.changes(...stream), this);
   }
 
@@ -50,22 +49,16 @@ export class Reaper implements Followed {
   async run(log: AsyncIterable<LogRecord>, signal: AbortSignal): Promise<void> {
     void this.follower.start();
     signal.addEventListener('abort', () => void this.follower.stop(), { once: true });
-    this.reported.start();
-    try {
-      for await (const record of log) this.take(record);
-    } finally {
-      await this.reported.stop();
-    }
+    for await (const record of log) this.take(record);
   }
 
   private take(record: LogRecord): void {
-    const bound = this.reported.take(record);
+    const bound = this.sessions.takeBind(record);
     if (bound !== undefined && this.doubtful.has(bound.process))
       this.reviewSoon({ session: bound, reason: 'reserved' });
     const login = readLogin(record);
     const session = login && this.sessions.take(login);
     if (session === undefined) return;
-    this.reported.add(session);
     // The service may have told of a change after the key command's answer and before this line.
     this.reviewSoon(this.forReservations(session));
   }
@@ -99,7 +92,7 @@ export class Reaper implements Followed {
       .live()
       .filter(({ answers }) => answers.some(({ options }) => mayPermit(options, names)));
     for (const { process } of concerned) this.doubtful.add(process);
-    const holders = concerned.filter(({ process }) => this.mayListenAt(process, names));
+    const holders = concerned.filter(({ binds }) => mayListenAt(binds.all, names));
     await this.review(holders.map((session) => ({ session, reason: 'reserved' })));
   }
 
@@ -110,13 +103,8 @@ export class Reaper implements Followed {
     await this.review(sessions.map((session) => ({ session, reason: 'reserved' })));
   }
 
-  stopped(data: unknown): void {
-    this.reported.stopped((data as { readonly sessions: readonly Stop[] }).sessions);
-  }
-
   followed(): void {
     this.isLost = false;
-    this.reported.followed();
     this.print(`following changes; live sessions: ${this.sessions.live().length}`);
   }
 
@@ -131,17 +119,11 @@ export class Reaper implements Followed {
    * is known, each bind is decided when the log tells of it.
    */
   private forReservations(session: Session): Review {
-    const { process, answers, source } = session;
+    const { process, answers, source, binds } = session;
     const areLinesKnown = answers.every(({ options }) => keepsRights(options, options ?? [], source));
-    if (areLinesKnown || this.reported.bindsOf(process).length > 0) return { session, reason: 'reserved' };
+    if (areLinesKnown || binds.all.length > 0) return { session, reason: 'reserved' };
     this.doubtful.add(process);
     return { session, reason: 'recheck' };
-  }
-
-  /** By the port: sshd may have resolved another name to the same address. True if the log has told of no bind. */
-  private mayListenAt(process: SshdProcess, names: OverlappingNames): boolean {
-    const binds = this.reported.bindsOf(process);
-    return binds.length === 0 || binds.some(({ port }) => names.havePort(port));
   }
 
   /** If the service cannot be asked, the next recheck reviews all sessions by their lines. */
@@ -208,19 +190,29 @@ export class Reaper implements Followed {
       if (options !== undefined && this.keeps(session, reason, options)) continue;
       const ids = [...new Set(credentialsOf(session).map(({ credential_id }) => credential_id))].join(',');
       if (!endSshd(process)) continue;
-      this.reported.endedBecause(process, 'right_lost');
       this.print(`ended the session of sshd ${process.pid} from ${source}: ${key.fingerprint} ${ids} lost a right`);
     }
   }
 
   /** After a reservation it is enough that the key may still bind all that the session has: its lines are narrower now. */
-  private keeps({ process, answers, source }: Session, reason: Reason, now: readonly string[]): boolean {
+  private keeps({ process, answers, source, binds }: Session, reason: Reason, now: readonly string[]): boolean {
     if (answers.every(({ options }) => keepsRights(options, now, source))) return true;
-    const binds = this.reported.bindsOf(process);
-    if (binds.length === 0 || !(reason === 'reserved' || this.doubtful.has(process))) return false;
+    const bound = binds.all;
+    if (bound.length === 0 || !(reason === 'reserved' || this.doubtful.has(process))) return false;
     this.doubtful.add(process);
-    return mayBind(now, source, binds.map(listenOf));
+    return mayBind(now, source, bound.map(listenOf));
   }
 }
 
 const credentialsOf = ({ answers }: Session) => answers.flatMap(({ credentials }) => credentials);
+
+/** By the port: sshd may have resolved another name to the same address. True if the binds are not known. */
+const mayListenAt = (binds: readonly SshdBind[], names: OverlappingNames): boolean =>
+  binds.length === 0 || binds.some(({ port }) => names.havePort(port));
+
+/** The bind as in `permitlisten`; undefined for all addresses. */
+function listenOf({ host, port }: SshdBind): string | undefined {
+  if (host === undefined) return undefined;
+  const name = host.toLowerCase();
+  return `${isIPv6(name) ? `[${name}]` : name}:${port}`;
+}

@@ -1,6 +1,6 @@
 import type { NamedStatement, Transaction } from '../../../database/index.js';
 import { type IdPrefix, idAt } from '../../../kernel/ids.js';
-import type { ReportedEdgeConnection, ReportedEnd } from './session-report.js';
+import type { ReportedConnection, ReportedEnd } from './session-report.js';
 import {
   COUNT_PRESENCE,
   END_SESSIONS,
@@ -23,13 +23,12 @@ export interface Row {
 /** A session that opened or ended, and when. */
 export type SessionOfCredential = Row & { readonly credential_id: string; readonly seen_at: Date };
 
-/** What a connection to an edge was carried by. */
-type KeptIds = Pick<ReportedEdgeConnection, 'session_id' | 'tunnel_id' | 'credential_id'>;
+/** What carried a connection to an edge, as far as its record says it. */
+type KeptIds = Readonly<Record<'session_id' | 'tunnel_id' | 'credential_id', string | null>>;
 
 /** An end of which nothing is known but when and why. */
 const plainEnd = ({ account_id, id }: Row, reason: string, ago_ms: number): ReportedEnd => ({
   ...{ account_id, id, reason, ago_ms },
-  ...{ bytes_in: null, bytes_out: null, connections: null },
 });
 
 /** Ends sessions and tunnels of one gateway in a transaction: each open row becomes a record. */
@@ -82,7 +81,7 @@ export class SessionEnds {
 
   /** Returns for each the ids that its record keeps; undefined if it does not count. */
   async recordEdgeConnections(
-    ends: readonly ReportedEdgeConnection[],
+    ends: readonly ReportedConnection[],
     gatewayName: string | undefined,
   ): Promise<readonly (KeptIds | undefined)[]> {
     if (ends.length === 0) return [];

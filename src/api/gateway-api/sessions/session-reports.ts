@@ -4,9 +4,9 @@ import { inTransaction, type NamedStatement, onlyRow, POOL, type Transaction } f
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import { firstIdOf, type IdPrefix, isId } from '../../../kernel/ids.js';
 import { LimitedWork } from '../../../kernel/limited-work.js';
-import { Problem } from '../../../kernel/problem.js';
+import { malformed, Problem } from '../../../kernel/problem.js';
 import { type Row, SessionEnds, type SessionOfCredential } from './session-ends.js';
-import type { SessionReport } from './session-report.js';
+import { LISTS, type SessionReport } from './session-report.js';
 import {
   ADD_GATEWAY,
   COUNT_TUNNELS,
@@ -93,6 +93,8 @@ export class SessionReports {
   /** Throws Problem 403 for an account that the gateway does not serve, and 429 for one gateway too many. */
   take(gateway: Gateway, report: SessionReport): Promise<ReportAnswer> {
     refuseOtherAccounts(gateway, report);
+    const { report: number, whole_since: since = 1 } = report;
+    if (since > number) throw malformed(`whole_since must be a whole number from 1 to ${number}.`);
     const token = String(gateway.identity);
     this.reports.refuseIfFull(token);
     return this.reports.run(token, () => this.takeWhole(gateway, report));
@@ -102,16 +104,17 @@ export class SessionReports {
     return inTransaction(this.pool, async (transaction) => {
       const run = await this.runOf(transaction, gateway, report);
       const isNew = run === undefined || run.is_lost;
-      const counted = report.number > (run?.last_report ?? 0);
-      const first = isNew ? report.number : run.first_report;
-      const ends = counted && report.wholeSince !== undefined && report.wholeSince >= first;
-      await transaction.run(HEAR_GATEWAY, [report.gatewayId, report.number, counted, ends]);
+      const { gateway_id: id, report: number, whole_since: since, gateway: about } = report;
+      const counted = number > (run?.last_report ?? 0);
+      const first = isNew ? number : run.first_report;
+      const ends = counted && since !== undefined && since >= first;
+      await transaction.run(HEAR_GATEWAY, [id, number, counted, ends]);
       const sendWhole = !ends && (isNew || !run.is_whole);
       if (!counted) return { counted, ignored: [], send_whole: sendWhole, stops: [] };
-      if (report.gateway !== undefined) await transaction.run(TELL_OF_GATEWAY, [report.gatewayId, report.gateway]);
+      if (about !== undefined) await transaction.run(TELL_OF_GATEWAY, [id, about]);
       const counting = new CountedReport(transaction, gateway, report);
-      const ignored = await counting.count(isNew ? report.number > 1 : !run.is_whole);
-      const stops = ends ? (await transaction.run<Stop & object>(STOPPED_SESSIONS, [report.gatewayId])).rows : [];
+      const ignored = await counting.count(isNew ? number > 1 : !run.is_whole);
+      const stops = ends ? (await transaction.run<Stop & object>(STOPPED_SESSIONS, [id])).rows : [];
       return { counted, ignored, send_whole: sendWhole, stops };
     });
   }
@@ -120,13 +123,13 @@ export class SessionReports {
   private async runOf(
     transaction: Transaction,
     gateway: Gateway,
-    { gatewayId, number }: SessionReport,
+    { gateway_id: id, report }: SessionReport,
   ): Promise<GatewayRun | undefined> {
     const token = tokenOf(gateway);
-    const lock = async () => (await transaction.run<GatewayRun & object>(LOCK_GATEWAY, [gatewayId])).rows[0];
+    const lock = async () => (await transaction.run<GatewayRun & object>(LOCK_GATEWAY, [id])).rows[0];
     const known = await lock();
     if (known === undefined) await refuseTooMany(transaction, token);
-    const added = known ?? (await transaction.run(ADD_GATEWAY, [gatewayId, ...token, number])).rows[0];
+    const added = known ?? (await transaction.run(ADD_GATEWAY, [id, ...token, report])).rows[0];
     // Another copy of this report was faster if no row was added.
     const run = known ?? (added === undefined ? await lock() : undefined);
     if (run !== undefined && (run.token !== token[0] || run.gateway_account !== token[1])) {
@@ -152,13 +155,12 @@ async function useOf(transaction: Transaction, token: readonly unknown[]) {
 }
 
 function refuseOtherAccounts(gateway: Gateway, report: SessionReport): void {
-  const { sessions, tunnels, used, endedTunnels, endedSessions, edgeConnections } = report;
-  for (const { account_id } of [
-    ...[...sessions, ...tunnels, ...used],
-    ...[...endedTunnels, ...endedSessions, ...edgeConnections],
-  ]) {
-    if (servesAccount(gateway, account_id)) continue;
-    throw new Problem('gateway_not_yours', 'The report has a session of an account that this token does not serve.');
+  for (const list of LISTS) {
+    for (const [n, { account_id }] of report[list].entries()) {
+      if (servesAccount(gateway, account_id)) continue;
+      const item = `${list}[${n}]`;
+      throw new Problem('gateway_not_yours', `${item} is of an account that this token does not serve.`, { item });
+    }
   }
 }
 
@@ -172,7 +174,7 @@ class CountedReport {
     private readonly gateway: Gateway,
     private readonly report: SessionReport,
   ) {
-    this.ends = new SessionEnds(transaction, report.gatewayId);
+    this.ends = new SessionEnds(transaction, report.gateway_id);
   }
 
   /** `mayBeOpenAgain`: the gateway was silent, and its sessions may have been ended meanwhile. */
@@ -180,13 +182,12 @@ class CountedReport {
     await this.openSessions(mayBeOpenAgain);
     await this.openTunnels();
     await this.use();
-    const { endedTunnels, endedSessions } = this.report;
-    const tunnels = this.past(endedTunnels);
+    const tunnels = this.past(this.report.ended_tunnels);
     this.ignore(tunnels, await this.ends.endTunnels(tunnels), 'unknown_tunnel');
-    const sessions = this.past(endedSessions);
+    const sessions = this.past(this.report.ended_sessions);
     this.ignore(sessions, await this.ends.endSessions(sessions), 'unknown_session');
     await this.recordEdgeConnections();
-    const { wholeSince } = this.report;
+    const { whole_since: wholeSince } = this.report;
     // What the whole state does not name, the gateway no longer has.
     if (wholeSince !== undefined) while (await this.ends.endUnreported(wholeSince, 'lost', 0));
     await this.ends.writePresence();
@@ -201,7 +202,7 @@ class CountedReport {
     const rows = await this.run<SessionOfCredential | (Row & { readonly credential_id: null })>(
       OPEN_SESSIONS,
       sessions,
-      [this.report.number, this.gateway.name ?? null, hasRoom],
+      [this.report.report, this.gateway.name ?? null, hasRoom],
     );
     const opened = rows.filter((row): row is SessionOfCredential => row.credential_id !== null);
     this.ends.count(opened, 1);
@@ -214,17 +215,17 @@ class CountedReport {
     const accounts = [...new Set(open.map(({ account_id }) => account_id))];
     const since = (prefix: IdPrefix): string => firstIdOf(prefix, new Date(Date.now() - FORGET_ENDS_OF_MS));
     const ids = open.map(({ id }) => id);
-    await this.transaction.run(FORGET_SESSION_ENDS, [this.report.gatewayId, ids, since('tsr'), accounts]);
+    await this.transaction.run(FORGET_SESSION_ENDS, [this.report.gateway_id, ids, since('tsr'), accounts]);
     await this.transaction.run(FORGET_TUNNEL_ENDS, [accounts, ids, since('tnr')]);
   }
 
   private async openTunnels(): Promise<void> {
     const tunnels = this.past(this.report.tunnels);
     if (tunnels.length === 0) return;
-    const counted = await this.transaction.run<{ tunnels: number }>(COUNT_TUNNELS, [this.report.gatewayId]);
+    const counted = await this.transaction.run<{ tunnels: number }>(COUNT_TUNNELS, [this.report.gateway_id]);
     const hasRoom = onlyRow(counted.rows).tunnels < MAX_TUNNELS_OF_GATEWAY;
     const rows = await this.run<{ id: string; is_session_open: boolean; is_counted: boolean }>(OPEN_TUNNELS, tunnels, [
-      this.report.number,
+      this.report.report,
       hasRoom,
     ]);
     const whyNot = hasRoom ? 'unknown_credential' : 'too_many_tunnels';
@@ -241,14 +242,14 @@ class CountedReport {
   }
 
   private async recordEdgeConnections(): Promise<void> {
-    const ended = this.past(this.report.edgeConnections.map((one) => ({ ...one, id: one.edge_id })));
+    const ended = this.past(this.report.edge_connections.map((one) => ({ ...one, id: one.edge_id })));
     const recorded = await this.ends.recordEdgeConnections(ended, this.gateway.name);
     for (const [n, sent] of ended.entries()) {
       const kept = recorded[n];
       if (kept === undefined) this.ignored.push({ id: sent.id, reason: 'unknown_edge' });
       for (const [field, reason] of CARRIERS) {
         const id = sent[field];
-        if (id !== null && kept?.[field] === null) this.ignored.push({ id, reason });
+        if (id !== undefined && kept?.[field] === null) this.ignored.push({ id, reason });
       }
     }
   }
@@ -274,7 +275,7 @@ class CountedReport {
     items: readonly object[],
     further: readonly unknown[] = [],
   ): Promise<readonly R[]> {
-    const values = [this.report.gatewayId, JSON.stringify(items), ...further];
+    const values = [this.report.gateway_id, JSON.stringify(items), ...further];
     return (await this.transaction.run<R & Record<string, unknown>>(statement, values)).rows;
   }
 }

@@ -51,7 +51,19 @@ export const HEAR_GATEWAY = {
     where g.id = $1`,
 };
 
-const RECORDSET = 'json_to_recordset($2::json)';
+/** The columns of what is sent to the database in lists. */
+const COLUMNS = {
+  ...{ id: 'text', account_id: 'text', record_id: 'text', session_id: 'text', tunnel_id: 'text', edge_id: 'text' },
+  ...{ credential_id: 'text', fingerprint: 'text', source: 'text', client: 'text', hostport: 'text', reason: 'text' },
+  ...{ ago_ms: 'float8', ms: 'float8', bytes_in: 'bigint', bytes_out: 'bigint', connections: 'bigint' },
+  ...{ targets: 'jsonb', logs: 'jsonb', change: 'int', seen_at: 'timestamptz' },
+};
+/** The rows `g` of a list of objects: `$2`, or another parameter. */
+const rowsOf = (columns: readonly (keyof typeof COLUMNS)[], parameter = '$2'): string =>
+  `json_to_recordset(${parameter}::json) as g(${columns.map((name) => `${name} ${COLUMNS[name]}`).join(', ')})`;
+const given = (columns: readonly (keyof typeof COLUMNS)[], ...further: readonly string[]): string =>
+  `given as materialized (select ${['g.*', ...further].join(', ')} from ${rowsOf(columns)})`;
+const TRAFFIC = ['bytes_in', 'bytes_out', 'connections'] as const;
 /** PostgreSQL looks each row of `given` up by its key, and never reads all rows of the table. */
 const KEYS = (of: string, id = 'id'): string => `${of}.account_id = any(array(select account_id from given))
   and ${of}.${id} = any(array(select id from given)) and ${of}.account_id = g.account_id and ${of}.${id} = g.id`;
@@ -59,16 +71,14 @@ const KEYS = (of: string, id = 'id'): string => `${of}.account_id = any(array(se
 const OWNER = `coalesce(
   (select c.owner_id from ssh_credentials c where c.account_id = g.account_id and c.id = g.credential_id),
   (select e.data::json ->> 'owner_id' from events e
-    where e.account_id = g.account_id and e.stream_id = g.credential_id and e.stream_version = 1))`;
+    where e.account_id = g.account_id and e.stream_id = g.credential_id and e.stream_version = 1)) as owner_id`;
 /** All statements of a report have one time. */
 const AGO = `now() - g.ago_ms * interval '1 millisecond'`;
 
 /** $2: sessions; $3: the report; $4: name of the gateway; $5: whether new ones are taken. Returns those that count. */
 export const OPEN_SESSIONS = {
   name: 'open_tunnel_sessions',
-  text: `with given as materialized (
-      select g.*, ${OWNER} as owner_id from ${RECORDSET} as g(id text, account_id text, credential_id text, fingerprint text,
-        source text, client text, ago_ms float8)),
+  text: `with ${given(['id', 'account_id', 'credential_id', 'fingerprint', 'source', 'client', 'ago_ms'], OWNER)},
     refreshed as (
       update tunnel_sessions s set reported = $3 from given g
         where ${KEYS('s')} and s.gateway_id = $1 returning s.account_id, s.id),
@@ -82,13 +92,14 @@ export const OPEN_SESSIONS = {
     union all select account_id, id, credential_id, now() from added`,
 };
 
+const OPEN_SESSION = `(select s.id from tunnel_sessions s
+  where s.account_id = g.account_id and s.id = g.session_id and s.gateway_id = $1) as open_session`;
+const TUNNEL = ['id', 'account_id', 'session_id', 'credential_id', 'targets', 'ago_ms'] as const;
+
 /** $2: tunnels; $3: the report; $4: whether new ones are taken. Returns for each whether it counts. */
 export const OPEN_TUNNELS = {
   name: 'open_tunnels',
-  text: `with given as materialized (
-      select g.*, ${OWNER} as owner_id, (select s.id from tunnel_sessions s
-          where s.account_id = g.account_id and s.id = g.session_id and s.gateway_id = $1) as open_session
-        from ${RECORDSET} as g(id text, account_id text, session_id text, credential_id text, targets jsonb, ago_ms float8)),
+  text: `with ${given(TUNNEL, OWNER, OPEN_SESSION)},
     refreshed as (
       update tunnels t set reported = $3 from given g where ${KEYS('t')} and t.gateway_id = $1 returning t.id),
     added as (
@@ -102,8 +113,7 @@ export const OPEN_TUNNELS = {
 
 const countUse = (name: string, table: 'tunnel_sessions' | 'tunnels') => ({
   name,
-  text: `with given as materialized (
-      select * from ${RECORDSET} as g(id text, account_id text, bytes_in bigint, bytes_out bigint, connections bigint))
+  text: `with ${given(['id', 'account_id', ...TRAFFIC])}
     update ${table} t set bytes_in = g.bytes_in, bytes_out = g.bytes_out, connections = g.connections from given g
     where ${KEYS('t')} and t.gateway_id = $1 returning t.id`,
 });
@@ -111,9 +121,7 @@ const countUse = (name: string, table: 'tunnel_sessions' | 'tunnels') => ({
 export const USE_SESSIONS = countUse('count_use_of_sessions', 'tunnel_sessions');
 export const USE_TUNNELS = countUse('count_use_of_tunnels', 'tunnels');
 
-const ENDED = `given as materialized (
-  select * from ${RECORDSET} as g(id text, account_id text, record_id text, ago_ms float8, reason text, bytes_in bigint,
-    bytes_out bigint, connections bigint))`;
+const ENDED = given(['id', 'account_id', 'record_id', 'ago_ms', 'reason', ...TRAFFIC]);
 const LAST_TRAFFIC = `coalesce(g.bytes_in, t.bytes_in) as last_in, coalesce(g.bytes_out, t.bytes_out) as last_out,
   coalesce(g.connections, t.connections) as last_connections`;
 /** A clock that the service set back cannot end what has not begun. */
@@ -148,7 +156,7 @@ export const END_SESSIONS = {
 /** The open tunnels of sessions. $2: the sessions. */
 export const TUNNELS_OF_SESSIONS = {
   name: 'tunnels_of_sessions',
-  text: `with given as materialized (select * from ${RECORDSET} as g(id text, account_id text))
+  text: `with ${given(['id', 'account_id'])}
     select t.account_id, t.id, t.session_id from given g join tunnels t on ${KEYS('t', 'session_id')} and t.gateway_id = $1`,
 };
 
@@ -186,7 +194,7 @@ export const COUNT_PRESENCE = {
   name: 'count_credential_presence',
   text: `insert into credential_presence as p (account_id, credential_id, sessions, last_seen_at)
     select g.account_id, g.credential_id, g.change, g.seen_at
-      from json_to_recordset($1::json) as g(account_id text, credential_id text, change int, seen_at timestamptz)
+      from ${rowsOf(['account_id', 'credential_id', 'change', 'seen_at'], '$1')}
       order by g.account_id, g.credential_id
     on conflict (account_id, credential_id)
     do update set sessions = p.sessions + excluded.sessions, last_seen_at = greatest(p.last_seen_at, excluded.last_seen_at)`,
@@ -223,8 +231,19 @@ export const RECORD_EDGE_CONNECTIONS = {
       tunnel_id, credential_id, started_at, ended_at, reason, bytes_in, bytes_out, logs)
     select g.account_id, g.record_id, g.edge_id, g.hostport, g.client, $1, $3, ${SESSION_ID}, ${TUNNEL_ID}, ${CREDENTIAL_ID},
       ${AGO} - g.ms * interval '1 millisecond', ${AGO}, g.reason, g.bytes_in, g.bytes_out, g.logs
-    from ${RECORDSET} as g(record_id text, account_id text, edge_id text, hostport text, client text, session_id text,
-      tunnel_id text, credential_id text, ago_ms float8, ms float8, reason text, bytes_in bigint, bytes_out bigint, logs jsonb)
+    from ${rowsOf([
+      ...([
+        'record_id',
+        'account_id',
+        'edge_id',
+        'hostport',
+        'client',
+        'session_id',
+        'tunnel_id',
+        'credential_id',
+      ] as const),
+      ...(['ago_ms', 'ms', 'reason', 'bytes_in', 'bytes_out', 'logs'] as const),
+    ])}
     where (select e.stream_version from events e
       where e.account_id = g.account_id and e.stream_id = g.edge_id and e.stream_version = 1) = 1
     returning id, session_id, tunnel_id, credential_id`,

@@ -4,9 +4,9 @@ import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
-import { readReport } from './session-report.js';
+import { SessionReport } from './session-report.js';
 import { SessionReports } from './session-reports.js';
-import { SessionReportAnswer, SessionReportBody } from './sessions.resource.js';
+import { SessionReportAnswer } from './sessions.resource.js';
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/sessions')
@@ -24,7 +24,7 @@ export class SessionReportsController {
       'its sessions end as `gateway_lost`. A report counts wholly or not at all, and only once.',
     problems: ['request_malformed', 'gateway_not_yours'],
   })
-  report(@Body() body: SessionReportBody, @Req() request: FastifyRequest): Promise<SessionReportAnswer> {
-    return this.reports.take(gatewayOf(request), readReport(body));
+  report(@Body() report: SessionReport, @Req() request: FastifyRequest): Promise<SessionReportAnswer> {
+    return this.reports.take(gatewayOf(request), report);
   }
 }

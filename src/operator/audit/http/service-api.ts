@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../../kernel/error-message.js';
 import { parseJsonObject } from '../../../kernel/json-object.js';
-import { type StreamedEvent, streamedEvents } from '../../../kernel/network/event-stream.js';
 import { type Answer, HttpClient, readAnswer } from '../../../kernel/network/http-client.js';
 import { retryAfterMsOf, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
@@ -56,31 +55,8 @@ export class ServiceApi {
     const answer = await this.http.exchange(new URL(path, `${this.name}/`), request, limits, (answering) =>
       readAnswer(answering, isEnough),
     );
-    this.refuseUnlessOk(answer);
-    return answer;
-  }
-
-  /** Reads a stream of Server-Sent Events until it ends. Rejects as `get` does, and after a silence. */
-  async follow(
-    path: string,
-    maxSilenceMs: number,
-    signal: AbortSignal,
-    tell: (event: StreamedEvent) => void,
-  ): Promise<void> {
-    const request = { headers: { accept: 'text/event-stream', authorization: `Bearer ${this.apiKey}` } };
-    const limits = { maxMs: maxSilenceMs, signal };
-    const url = new URL(path, `${this.name}/`);
-    const refusal = await this.http.exchange(url, request, limits, async (answer, heard) => {
-      if (answer.statusCode !== 200) return readAnswer(answer);
-      for await (const event of streamedEvents(answer, heard)) tell(event);
-      return undefined;
-    });
-    // Not within the exchange, to which each error is a failure of the connection.
-    if (refusal !== undefined) this.refuseUnlessOk(refusal);
-  }
-
-  private refuseUnlessOk({ status, headers, text }: Answer): void {
-    if (status === 200) return;
+    const { status, headers, text } = answer;
+    if (status === 200) return answer;
     const { msg, error_code: code } = parseJsonObject(text) ?? {};
     const said = msg ?? text.slice(0, MAX_QUOTED_CHARACTERS).trim();
     const reason = `it answers ${status} ${JSON.stringify(said)}`;

@@ -35,10 +35,7 @@ const ADVICE: Readonly<Record<number, string>> = {
 const NEXT_RUN = 'The next run sends them again; none is skipped';
 
 /** What is sent in one request. */
-export interface Delivery extends Pick<Batch, 'id' | 'name' | 'body'> {
-  /** What becomes of it after a refusal. */
-  readonly ifRefused?: string;
-}
+type Delivery = Pick<Batch, 'id' | 'name' | 'body'>;
 
 /** An HTTP server that takes batches of CloudEvents. */
 export class Collector {
@@ -72,7 +69,7 @@ export class Collector {
     if (failures > 0) this.report(`${this.name} accepts ${batch.name}`);
   }
 
-  private async attempt({ id, name, body, ifRefused = NEXT_RUN }: Delivery, signal: AbortSignal): Promise<void> {
+  private async attempt({ id, name, body }: Delivery, signal: AbortSignal): Promise<void> {
     const headers = {
       'content-type': 'application/cloudevents-batch+json',
       ...webhookHeaders(id, body, this.secrets),
@@ -83,7 +80,7 @@ export class Collector {
     if (status >= 200 && status < 300) return;
     const reason = reasonOf(answer);
     if (isTransientStatus(status)) throw new Unavailable(reason, { status, retryAfterMs: retryAfterMsOf(answered) });
-    throw new OperatorError(`${this.name} refuses ${name}: ${reason}. ${ifRefused}`);
+    throw new OperatorError(`${this.name} refuses ${name}: ${reason}. ${NEXT_RUN}`);
   }
 }
 

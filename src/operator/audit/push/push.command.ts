@@ -10,7 +10,6 @@ import { Collector } from './collector.js';
 import { EventFeed } from './event-feed.js';
 import { LogPush } from './log-push.js';
 import { type Cursor, readCursor, requireWritable, writeCursor } from './push-cursor.js';
-import { SessionPush } from './session-push.js';
 import { readSecrets } from './signature.js';
 
 const DEFAULT_CURSOR = 'audit-push.cursor';
@@ -25,7 +24,6 @@ interface PushOptions {
   readonly secretFile?: string;
   readonly batch: number;
   readonly once?: boolean;
-  readonly sessions?: boolean;
 }
 
 export function addPushCommand(audit: Command): void {
@@ -42,17 +40,12 @@ export function addPushCommand(audit: Command): void {
     .option('--secret-file <file>', 'file with the secrets that sign each batch, one whsec_... on each line')
     .option('--batch <count>', `maximum number of events in a batch, 1 to ${MAX_BATCH}`, parseBatch, DEFAULT_BATCH)
     .option('--once', 'end at the end of the log')
-    .option(
-      '--sessions',
-      'send the tunnel sessions that open and end instead of the log, each within seconds. There is no cursor: what ends while the command is away is in GET /tunnel_session_records',
-    )
     .addOption(new Option('--account <id>').argParser(refuseAccount).hideHelp())
     .action(runPush);
   withOfflineExamples(
     command,
     'audit push https://tunnels.example.com --api-key-file auditor.key --to https://siem.example.com/events --secret-file secret',
     'audit push https://tunnels.example.com --api-key-file auditor.key --to https://siem.example.com/events --after 1000 --once',
-    'audit push https://tunnels.example.com --api-key-file auditor.key --to https://siem.example.com/sessions --sessions',
   );
 }
 
@@ -60,19 +53,7 @@ function refuseAccount(): never {
   throw new InvalidArgumentError('The API key determines the account: give a key of this account with --api-key-file.');
 }
 
-/** Sends news until it is interrupted. */
-async function pushSessions(url: URL, { to, secretFile, batch, ...options }: PushOptions): Promise<void> {
-  if (options.after !== undefined || options.once === true) {
-    throw new UsageError('--sessions sends news only: it has no --after and no --once');
-  }
-  const collector = new Collector(to, secretFile === undefined ? [] : await readSecrets(secretFile), tell);
-  const api = await ServiceApi.withKeyIn(options.apiKeyFile, url);
-  if (!isConfidential(to)) tell(`warning: ${collector.name} gets the sessions without encryption; use https`);
-  await new SessionPush(api, collector, batch, untilStopped(), tell).run();
-}
-
 async function runPush(url: URL, options: PushOptions): Promise<void> {
-  if (options.sessions === true) return pushSessions(url, options);
   const { to, cursor: file, secretFile, after = 0, batch: maxEvents, once = false } = options;
   const collector = new Collector(to, secretFile === undefined ? [] : await readSecrets(secretFile), tell);
   const sent = await readCursor(file);
