@@ -24,7 +24,7 @@ export interface LabelRule {
 }
 
 /** A port at any host, from 1 on. */
-export interface PortRule {
+interface PortRule {
   readonly kind: 'port';
   readonly port: number;
 }
