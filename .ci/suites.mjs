@@ -16,7 +16,7 @@ export const ROOMS = [
     'e2e',
     'own-gateway-(binds|edges|limits|outage|rights|sessions|take-over)|gateway-bytes|hostile|with-gateway',
   ],
-  ['^src/gateway/', 'e2e', 'own-gateway|whole-loop|reservations|alerts|fail2ban'],
+  ['^src/gateway/', 'e2e', 'own-gateway|reservations|alerts|fail2ban'],
   ['^src/gateway/', 'faults', 'own-gateway|tunnel-sessions'],
   ['^src/rules/public-keys/', 'e2e', 'public-key-oracle|real-keys|authorized-keys-command'],
   ['^src/api/gateway-api/', 'e2e', 'own-gateway-(rights|sessions|outage|edges)|sshd-gateway|authorized-keys-command'],
