@@ -16,6 +16,9 @@ const KEYS = new KeyHistory(KEY);
 const SIZE = 40;
 const SEALED = [10, 20, 30];
 
+const DAMAGED_TILES =
+  'the stored tiles are not those that the events make: audit repair-tiles with --account makes them anew';
+
 /** What a superuser does so that the log is in order by itself, and what the checkpoints say. */
 const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly string[]])[] = [
   [
@@ -50,21 +53,11 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly 
     `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1') where position = 15; ${HASH_ANEW}; delete from log_tiles`,
     ['positions 11 to 20: their events do not make the signed checkpoint of 20 events'],
   ],
-  [
-    'tiles that were removed',
-    'delete from log_tiles',
-    [
-      'the stored tile of level 0 and index 0 is missing',
-      'the stored tiles do not make the checkpoint of 30 events: they are missing or damaged',
-    ],
-  ],
+  ['tiles that were removed', 'delete from log_tiles', [DAMAGED_TILES]],
   [
     'tiles that were changed',
     'update log_tiles set hashes = set_byte(hashes, 3, get_byte(hashes, 3) # 1)',
-    [
-      'the stored tile of level 0 and index 0 is damaged: its hashes are not those that the events make',
-      'the stored tiles do not make the checkpoint of 30 events: they are missing or damaged',
-    ],
+    [DAMAGED_TILES],
   ],
   [
     'a checkpoint and a head that claim more events than can be',
@@ -161,9 +154,7 @@ describe('a log that was signed', () => {
       await sealUnchecked(30, SIZE);
       return faultsOf(service.databaseUrl);
     });
-    expect(faults).toEqual([
-      'the checkpoint of 40 events contradicts that of 30: the tiles were changed before it was signed',
-    ]);
+    expect(faults).toEqual(['positions 31 to 40: their events do not make the signed checkpoint of 40 events']);
   });
 
   it('is not in order for the key of another deployment', async () => {

@@ -87,12 +87,14 @@ export class LiveFeed implements OnModuleDestroy {
   /** Ends with a message `problem` before an event that cannot be read. A client that resumes there gets no stream. */
   private async write(stream: EventStream, selection: FeedSelection): Promise<void> {
     try {
-      await this.writeEvents(stream, selection);
+      await this.writeEvents(stream, selection).catch((error: unknown) =>
+        stream.send(eventText(undefined, 'problem', textOfUnreadable(error))),
+      );
+      stream.finish();
     } catch (error) {
       // A stop ends the read of a page, which is not an error of the stream.
-      stream.send(eventText(undefined, 'problem', textOfUnreadable(error)));
+      if (!stream.ended.aborted) stream.destroy(error instanceof Error ? error : undefined);
     }
-    stream.finish();
   }
 
   private async writeEvents(stream: EventStream, selection: FeedSelection): Promise<void> {
