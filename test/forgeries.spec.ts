@@ -7,7 +7,7 @@ import { SealedLogs } from '../src/event-log/transparency/seal/sealed-logs.js';
 import { checkpointText } from '../src/event-log/transparency/tree/checkpoint.js';
 import { signNote } from '../src/event-log/transparency/tree/signed-note.js';
 import { repairTiles } from '../src/event-log/verify/repair-tiles.js';
-import { faultsOf } from './support/found.js';
+import { faultsOf, provenOf } from './support/found.js';
 import { cloneDatabase, type TestDatabase } from './support/service.js';
 import { HASH_ANEW } from './support/tampering.js';
 
@@ -221,6 +221,11 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     BEYOND(700, NOTE(700)),
     /^the log has 620 events, but a checkpoint of 700 was signed: its tail is lost$/,
   ],
+  [
+    'a checkpoint and a head that claim more events than can be',
+    `${BEYOND(3_000_000_000, 'x')}; update log_heads set size = 3000000000 ${OF}`,
+    /^positions 621 to 3000000000 are missing, so no later checkpoint can be compared$/,
+  ],
   ['a full tile damaged', DAMAGED(0, 1), TILES],
   ['the tile at the edge damaged', DAMAGED(0, 2), TILES],
   ['a tile of level 1 damaged', DAMAGED(1, 0), TILES],
@@ -333,6 +338,22 @@ describe('audit verify', () => {
     expect(faults).toContainEqual(expect.stringMatching(said));
   });
 
+  it('names each event that was edited and hashed anew, and nothing else, as a proof does', async () => {
+    const said = [100, 400].map((position) =>
+      expect.stringMatching(`^position ${position}: is not the event that was`),
+    );
+    await forged(`update events set data = '{}' ${OF} and position in (100, 400)${ANEW}`, async (database) => {
+      expect(await faultsOf(database, keysOf)).toEqual(said);
+      expect((await provenOf(database, { keysOf })).faults).toEqual(expect.arrayContaining(said));
+    });
+  });
+
+  it('accepts no checkpoint of the key of another deployment', async () => {
+    const other = newCheckpointKey(KEY.name);
+    const faults = await forged('select', (database) => faultsOf(database, (account) => [signerOf(other, account)]));
+    for (const size of SEALED) expect(faults).toContain(`the checkpoint of ${size} events: its signature is wrong`);
+  });
+
   it.each(NOT_FOUND)('cannot find %s', async (_, statements, why) => {
     expect([why, await forged(statements, (database) => faultsOf(database, keysOf))]).toEqual([why, []]);
   });
@@ -377,6 +398,19 @@ describe('audit repair-tiles', () => {
       const before = (await sql.query(LOGS)).rows;
       expect(await repaired(database)).toBe(said);
       expect((await sql.query(LOGS)).rows).toEqual(before);
+    });
+  });
+});
+
+describe('a log', () => {
+  it.each([
+    ['damaged', DAMAGED(0, 2), 'do not make its'],
+    ['missing', `delete from log_tiles ${OF}`, 'missing or cut'],
+  ])('is signed no further over tiles that are %s', async (_, statements, said) => {
+    await forged(statements, async ({ pool }) => {
+      const logs = new SealedLogs(pool);
+      await expect(seal(logs, KEYS, { accountId: ACCOUNT, size: SIZE, sealed: 600 })).rejects.toThrow(said);
+      expect((await logs.lastCheckpoint(ACCOUNT))?.size).toBe(600);
     });
   });
 });
