@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** The log: a gapless sequence of events for each account, and its head. A guard keeps history unchanged. */
-export class EventLog1795996800001 extends Topic {
+export class EventLog1795996800013 extends Topic {
   protected readonly schema = `
     -- Raises 25006 on a standby, which answers from the past: a pooler may give a checked connection to another server. It is
     -- stable, so a statement calls it once, before it reads a row.
@@ -84,14 +84,8 @@ export class EventLog1795996800001 extends Topic {
     create index events_type on events (account_id, type, position);
     create index events_actor on events (account_id, event_actor(metadata), type, position);
 
-    -- The events that can change an answer to a gateway.
-    create index events_of_answers on events (transaction_id)
-    where transaction_id is not null and left(stream_id, 4) in ('sshc', 'usr_', 'bot_');
-    create index events_of_edges on events (transaction_id)
-    where transaction_id is not null and left(stream_id, 4) in ('edgt', 'ipp_', 'ipr_', 'bkdt');
-    -- The sessions that somebody stopped.
-    create index events_of_stops on events (transaction_id)
-    where transaction_id is not null and left(stream_id, 3) = 'ts_';
+    -- The events that became visible since an instance last looked.
+    create index events_transaction on events (transaction_id);
 
     -- The streams that have ended, in the order of lists: for lists as of an earlier position that select by a field.
     create index events_ends on events (account_id, stream_id, position)

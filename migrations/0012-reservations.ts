@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Read models of reserved addresses and domains, and the names that rest after their deletion. Each address and each
  * domain is unique in the deployment, by an index. What overlaps belongs to one account, by a lock on the registrable name.
  */
-export class Reservations1795996800012 extends Topic {
+export class Reservations1795996800024 extends Topic {
   protected readonly schema = `
     create function host_of(hostport text) returns text language sql immutable strict parallel safe
     as $$ select regexp_replace(hostport, ':[0-9]+$', '') $$;
@@ -212,7 +212,7 @@ export class Reservations1795996800012 extends Topic {
     for each statement when (current_setting('tunnel_access.repair', true) is distinct from 'on')
     execute function rest_deleted();
 
-    -- The events that can change who may bind an address or a domain.
+    -- The events that can change who may bind an address or a domain, since a snapshot that may be hours old.
     create index events_of_reservations on events (transaction_id)
     where transaction_id is not null and left(stream_id, 3) in ('ra_', 'rd_')`;
 }

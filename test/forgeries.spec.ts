@@ -7,7 +7,7 @@ import { SealedLogs } from '../src/event-log/transparency/seal/sealed-logs.js';
 import { checkpointText } from '../src/event-log/transparency/tree/checkpoint.js';
 import { signNote } from '../src/event-log/transparency/tree/signed-note.js';
 import { repairTiles } from '../src/event-log/verify/repair-tiles.js';
-import { faultsOf } from './support/found.js';
+import { faultsOf, provenOf } from './support/found.js';
 import { cloneDatabase, type TestDatabase } from './support/service.js';
 import { HASH_ANEW } from './support/tampering.js';
 
@@ -39,8 +39,7 @@ const SWAP = `update events set position = -position ${OF} and position in (100,
 
 const NOT_THE_HASH = /^position 100: its leaf_hash is not the hash of the event$/;
 const NOT_SIGNED = /^position 100: is not the event that was signed/;
-const tile = (level: number, index: number, what: string): RegExp =>
-  new RegExp(`^the stored tile of level ${level} and index ${index} ${what}`);
+const TILES = /^the stored tiles are not those that the events make: audit repair-tiles/;
 
 /** What a superuser does, and what `audit verify` says of it. */
 const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
@@ -185,12 +184,8 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     `delete from log_checkpoints ${OF} and size = 300`,
     /^the checkpoint of 600 events follows one of 300 events, which is missing$/,
   ],
-  ['the last checkpoint deleted', `delete from log_checkpoints ${OF} and size = 600`, tile(0, 2, 'is surplus|has')],
-  [
-    'all checkpoints deleted',
-    `delete from log_checkpoints ${OF}`,
-    tile(0, 0, 'is surplus: the tree of 0 events has none there$'),
-  ],
+  ['the last checkpoint deleted', `delete from log_checkpoints ${OF} and size = 600`, TILES],
+  ['all checkpoints deleted', `delete from log_checkpoints ${OF}`, TILES],
   [
     'a checkpoint of another account',
     `update log_checkpoints set note = (select note from log_checkpoints where account_id = '${OTHER}') ${OF} and size = 300`,
@@ -227,39 +222,21 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     /^the log has 620 events, but a checkpoint of 700 was signed: its tail is lost$/,
   ],
   [
-    'a full tile of level 0 damaged',
-    DAMAGED(0, 1),
-    tile(0, 1, 'is damaged: its hashes are not those that the events make$'),
+    'a checkpoint and a head that claim more events than can be',
+    `${BEYOND(3_000_000_000, 'x')}; update log_heads set size = 3000000000 ${OF}`,
+    /^positions 621 to 3000000000 are missing, so no later checkpoint can be compared$/,
   ],
-  ['the tile at the edge damaged', DAMAGED(0, 2), tile(0, 2, 'is damaged')],
-  ['a tile of level 1 damaged', DAMAGED(1, 0), tile(1, 0, 'is damaged')],
-  [
-    'a tile cut',
-    `update log_tiles set hashes = substr(hashes, 1, 32 * 255) ${TILE(0, 0)}`,
-    tile(0, 0, 'has 255 hashes instead of 256$'),
-  ],
-  [
-    'a tile cut within a hash',
-    `update log_tiles set hashes = substr(hashes, 1, 100) ${TILE(0, 2)}`,
-    tile(0, 2, 'has 3.125 hashes instead of 88$'),
-  ],
-  [
-    'a tile grown',
-    `update log_tiles set hashes = hashes || sha256('x') ${TILE(0, 2)}`,
-    tile(0, 2, 'has 89 hashes instead of 88$'),
-  ],
-  ['a tile missing', `delete from log_tiles ${TILE(0, 0)}`, tile(0, 0, 'is missing$')],
-  ['a tile of level 1 missing', `delete from log_tiles ${TILE(1, 0)}`, tile(1, 0, 'is missing$')],
-  ['a tile at another place', `update log_tiles set index = 7 ${TILE(0, 1)}`, tile(0, 7, 'is surplus')],
-  [
-    'a surplus level',
-    `insert into log_tiles values ('${ACCOUNT}', 2, 0, sha256('x'))`,
-    tile(2, 0, 'is surplus: the tree of 600 events has none there$'),
-  ],
+  ['a full tile damaged', DAMAGED(0, 1), TILES],
+  ['the tile at the edge damaged', DAMAGED(0, 2), TILES],
+  ['a tile of level 1 damaged', DAMAGED(1, 0), TILES],
+  ['a tile cut', `update log_tiles set hashes = substr(hashes, 1, 100) ${TILE(0, 2)}`, TILES],
+  ['a tile grown', `update log_tiles set hashes = hashes || sha256('x') ${TILE(0, 2)}`, TILES],
+  ['a tile missing', `delete from log_tiles ${TILE(0, 0)}`, TILES],
+  ['a surplus tile', `insert into log_tiles values ('${ACCOUNT}', 2, 0, sha256('x'))`, TILES],
   [
     'a tile of an account without a log',
     `insert into log_tiles values ('ac_${'2'.repeat(27)}', 0, 0, sha256('x'))`,
-    tile(0, 0, 'is surplus: the tree of 0 events'),
+    TILES,
   ],
 ];
 
@@ -361,6 +338,22 @@ describe('audit verify', () => {
     expect(faults).toContainEqual(expect.stringMatching(said));
   });
 
+  it('names each event that was edited and hashed anew, and nothing else, as a proof does', async () => {
+    const said = [100, 400].map((position) =>
+      expect.stringMatching(`^position ${position}: is not the event that was`),
+    );
+    await forged(`update events set data = '{}' ${OF} and position in (100, 400)${ANEW}`, async (database) => {
+      expect(await faultsOf(database, keysOf)).toEqual(said);
+      expect((await provenOf(database, { keysOf })).faults).toEqual(expect.arrayContaining(said));
+    });
+  });
+
+  it('accepts no checkpoint of the key of another deployment', async () => {
+    const other = newCheckpointKey(KEY.name);
+    const faults = await forged('select', (database) => faultsOf(database, (account) => [signerOf(other, account)]));
+    for (const size of SEALED) expect(faults).toContain(`the checkpoint of ${size} events: its signature is wrong`);
+  });
+
   it.each(NOT_FOUND)('cannot find %s', async (_, statements, why) => {
     expect([why, await forged(statements, (database) => faultsOf(database, keysOf))]).toEqual([why, []]);
   });
@@ -368,32 +361,21 @@ describe('audit verify', () => {
 
 const LOGS = `select json_agg(t order by account_id, level, index) as tiles from log_tiles t`;
 
-async function repaired(database: Database): Promise<string[]> {
-  const said: string[] = [];
-  await repairTiles(database, {
-    account: undefined,
-    keysOf,
-    repaired: ({ account, tiles, refusal }) => {
-      if (account === ACCOUNT) said.push(`${tiles} ${refusal ?? 'in order'}`);
-    },
-  });
-  return said;
-}
+const repaired = async (database: Database) => (await repairTiles(database, ACCOUNT, keysOf))[0]?.refusal;
 
 describe('audit repair-tiles', () => {
   it.each([
-    ['damaged', `${DAMAGED(0, 0)}; ${DAMAGED(0, 2)}; ${DAMAGED(1, 0)}`, '3 in order'],
-    ['missing', `delete from log_tiles ${OF}`, '4 in order'],
+    ['damaged', `${DAMAGED(0, 0)}; ${DAMAGED(0, 2)}; ${DAMAGED(1, 0)}`],
+    ['missing', `delete from log_tiles ${OF}`],
     [
-      'cut, grown and surplus',
-      `update log_tiles set hashes = substr(hashes, 1, 40) ${TILE(0, 1)}; update log_tiles set hashes = hashes || hashes ${TILE(0, 2)}; insert into log_tiles values ('${ACCOUNT}', 5, 0, '')`,
-      '3 in order',
+      'cut and surplus',
+      `update log_tiles set hashes = substr(hashes, 1, 40) ${TILE(0, 1)}; insert into log_tiles values ('${ACCOUNT}', 5, 0, '')`,
     ],
-    ['as they should be', 'select', '0 in order'],
-  ])('makes tiles that are %s as they were, and leaves the guard in force', async (_, statements, said) => {
+    ['as they should be', 'select'],
+  ])('makes tiles that are %s as they were, and leaves the guard in force', async (_, statements) => {
     const before = await forged('select', async (_database, sql) => (await sql.query(LOGS)).rows);
     await forged(statements, async (database, sql) => {
-      expect(await repaired(database)).toEqual([said]);
+      expect(await repaired(database)).toBeUndefined();
       expect((await sql.query(LOGS)).rows).toEqual(before);
       expect(await faultsOf(database, keysOf)).toEqual([]);
     });
@@ -403,23 +385,32 @@ describe('audit repair-tiles', () => {
     [
       'events make another checkpoint',
       `update events set data = '{}' ${AT(100)}${ANEW}`,
-      'positions 1 to 256: their events do not make the signed checkpoint of 256 events',
+      'its events do not make the signed checkpoint of 600 events',
     ],
+    ['an event is missing', `delete from events ${AT(400)}`, 'an event of the positions 1 to 600 is missing'],
     [
-      'an event is missing',
-      `delete from events ${AT(400)}`,
-      'the log has 599 events, but a checkpoint of 600 was signed: its tail is lost',
-    ],
-    [
-      'checkpoint has a wrong signature',
-      `update log_checkpoints set note = 'x' ${OF} and size = 300`,
-      'the checkpoint of 300 events: its signature is wrong',
+      'newest checkpoint has a wrong signature',
+      `update log_checkpoints set note = 'x' ${OF} and size = 600`,
+      'no known key has signed its newest checkpoint, which is of 600 events',
     ],
   ])('leaves the tiles as they are where %s', async (_, statements, said) => {
     await forged(`${DAMAGED(0, 0)}; ${statements}`, async (database, sql) => {
       const before = (await sql.query(LOGS)).rows;
-      expect(await repaired(database)).toEqual([`0 ${said}`]);
+      expect(await repaired(database)).toBe(said);
       expect((await sql.query(LOGS)).rows).toEqual(before);
+    });
+  });
+});
+
+describe('a log', () => {
+  it.each([
+    ['damaged', DAMAGED(0, 2), 'do not make its'],
+    ['missing', `delete from log_tiles ${OF}`, 'missing or cut'],
+  ])('is signed no further over tiles that are %s', async (_, statements, said) => {
+    await forged(statements, async ({ pool }) => {
+      const logs = new SealedLogs(pool);
+      await expect(seal(logs, KEYS, { accountId: ACCOUNT, size: SIZE, sealed: 600 })).rejects.toThrow(said);
+      expect((await logs.lastCheckpoint(ACCOUNT))?.size).toBe(600);
     });
   });
 });

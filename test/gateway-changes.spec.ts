@@ -1,9 +1,10 @@
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg, { type Pool } from 'pg';
-import { ChangeStreams, gatewayReader } from '../src/api/gateway-api/revocations/change-streams.js';
-import { ChangeWatch } from '../src/api/gateway-api/revocations/change-watch.js';
-import { CredentialChanges, gatewayEvents } from '../src/api/gateway-api/revocations/credential-changes.js';
+import { gatewayReader } from '../src/api/gateway-api/revocations/change-streams.js';
+import { CredentialChanges } from '../src/api/gateway-api/revocations/credential-changes.js';
+import { LogTail } from '../src/event-log/read/log-tail.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
@@ -60,6 +61,15 @@ function forget(): void {
 
 const newCredential = (by: TestPrincipal, more: object = {}): Promise<TestCredential> =>
   upload(service, by.client, { public_key: newPublicKey(), ...more });
+
+/** What a stream has sent. */
+function textOf(stream: Readable): () => string {
+  let text = '';
+  stream.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  return () => text;
+}
 
 /** Fails when it takes more than the patience of a busy machine. */
 async function until(isSo: () => boolean): Promise<void> {
@@ -173,46 +183,52 @@ describe('no change is missed', () => {
 
   it('however long after its time it is committed', async () => {
     const { pool } = service;
-    const changes = new CredentialChanges(pool as Pool);
+    const tail = new LogTail(pool);
     const client = await pool.connect();
     await client.query('begin');
     await client.query(APPEND, ['ac_late', 'sshcr_late']);
-    const before = await changes.since(undefined);
+    const before = await tail.since(undefined);
     await pool.query(APPEND, ['ac_early', 'sshcr_early']);
-    const meanwhile = await changes.since(before.watermark);
-    expect(meanwhile.changed).toEqual([{ accountId: 'ac_early', id: 'sshcr_early' }]);
+    const meanwhile = await tail.since(before.watermark);
+    const deletion = { type: 'ssh_credential_deleted.v1', position: 1 };
+    expect(meanwhile.rows).toEqual([{ account_id: 'ac_early', stream_id: 'sshcr_early', ...deletion }]);
     await client.query('commit');
     client.release();
-    const after = await changes.since(meanwhile.watermark);
-    expect(after.changed).toEqual([{ accountId: 'ac_late', id: 'sshcr_late' }]);
-    expect((await changes.since(after.watermark)).changed).toEqual([]);
+    const after = await tail.since(meanwhile.watermark);
+    expect(after.rows).toEqual([{ account_id: 'ac_late', stream_id: 'sshcr_late', ...deletion }]);
+    expect((await tail.since(after.watermark)).rows).toEqual([]);
   });
 
   it('when another server answers, or the clock of the database went back: any may have changed, or expires again', async () => {
-    const changes = new CredentialChanges(service.pool);
-    const { watermark } = await changes.since(undefined);
-    expect((await changes.since({ ...watermark, server: '2026-01-01 00:00:00+00' })).changed).toBeUndefined();
+    const tail = new LogTail(service.pool);
+    const { watermark } = await tail.since(undefined);
+    expect((await tail.since({ ...watermark, server: '2026-01-01 00:00:00+00' })).rows).toBeUndefined();
     const { id } = await newCredential(await addUser(service, 'member'));
     await service.pool.query('update ssh_credentials set expires_at = clock_timestamp() where id = $1', [id]);
-    const ahead = await changes.since({ ...watermark, now: '2999-01-01 00:00:00+00' });
-    expect(new Date(ahead.watermark.now).getTime()).toBeLessThan(Date.now() + 60_000);
-    expect((await changes.since({ ...ahead.watermark, now: watermark.now })).changed).toContainEqual(
-      expect.objectContaining({ id }),
-    );
+    const rows = { add: async () => '2999-01-01 00:00:00+00', remove: () => undefined };
+    const ahead = new CredentialChanges(rows, service.pool, () => undefined);
+    const text = textOf(await ahead.open(new AbortController().signal, gatewayReader({})));
+    const { now } = (await tail.since(undefined)).watermark;
+    for (const clock of [watermark.now, now]) {
+      for (let looks = 0; looks < 4; looks += 1) ahead.news([], clock);
+      await sleep(100);
+    }
+    expect(text()).toContain(id);
+    ahead.onModuleDestroy();
   });
 
   it('when there are too many for a message: the stream ends', async () => {
-    const changes = new CredentialChanges(service.pool);
-    const { watermark } = await changes.since(undefined);
+    const tail = new LogTail(service.pool);
+    const { watermark } = await tail.since(undefined);
     await service.pool.query(
       `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
           recorded_at, leaf_hash)
         select 'ac_many', n, 'sshcr_' || n, 2, gen_random_uuid(), 'ssh_credential_deleted.v1', '{}', '{}', now(), now(), ''
         from generate_series(1, 10001) n`,
     );
-    const { changed, watermark: next } = await changes.since(watermark);
-    expect(changed).toBeUndefined();
-    expect((await changes.since(next)).changed).toEqual([]);
+    const { rows, watermark: next } = await tail.since(watermark);
+    expect(rows).toBeUndefined();
+    expect((await tail.since(next)).rows).toEqual([]);
     const stream = streams.map(({ ended }) => ended);
     expect(await Promise.all(stream)).toEqual(['ended', 'ended']);
     streams = await Promise.all([service.app.url, other.app.url].map((url) => follow(url)));
@@ -251,9 +267,8 @@ describe('no change is missed', () => {
 describe('streams of changes', () => {
   const limits = { heartbeatMs: 200, maxStreams: 3, maxStreamsOfToken: 2, maxUnreadBytes: 1_000 };
   const open = (more: Partial<typeof limits> = {}) => {
-    const changes = new CredentialChanges(service.pool);
-    const watch = new ChangeWatch(changes, () => undefined);
-    return new ChangeStreams(watch, gatewayEvents, { ...limits, ...more });
+    const { pool } = service;
+    return new CredentialChanges(new LogTail(pool), pool, () => undefined, { ...limits, ...more });
   };
   const { signal } = new AbortController();
   const gateway = {};
@@ -266,14 +281,11 @@ describe('streams of changes', () => {
   it('say something in every interval, and are cut when their reader does not take it', async () => {
     const changes = open();
     const stream = await changes.open(signal, gatewayReader(gateway));
-    let text = '';
-    stream.setEncoding('utf8').on('data', (part: string) => {
-      text += part;
-    });
-    await until(() => text.split('\n\n').length > 4);
+    const text = textOf(stream);
+    await until(() => text().split('\n\n').length > 4);
     const beat = ': nothing new\nid: 0';
     const said = ['retry: 1000', 'id: 0\nevent: ready\ndata: {}', beat, beat];
-    expect(text.split('\n\n').slice(0, 4)).toEqual(said);
+    expect(text().split('\n\n').slice(0, 4)).toEqual(said);
     stream.pause();
     await until(() => stream.destroyed);
     expect(changes.size).toBe(0);
@@ -283,15 +295,12 @@ describe('streams of changes', () => {
     const [ours, theirs] = [await addUser(service, 'member'), await addAccount(service)];
     const changes = open({ heartbeatMs: 600_000, maxUnreadBytes: 1_000_000 });
     const stream = await changes.open(signal, gatewayReader({ accountId: ours.accountId }));
-    let text = '';
-    stream.setEncoding('utf8').on('data', (part: string) => {
-      text += part;
-    });
+    const text = textOf(stream);
     const [own, foreign] = [await newCredential(ours), await newCredential(theirs)];
     await theirs.client.delete(`/ssh_credentials/${foreign.id}`);
     await ours.client.delete(`/ssh_credentials/${own.id}`);
-    await until(() => text.includes(own.id));
-    expect(text).not.toContain(foreign.id);
+    await until(() => text().includes(own.id));
+    expect(text()).not.toContain(foreign.id);
     stream.destroy();
   });
 
@@ -333,13 +342,11 @@ describe('streams of changes', () => {
   });
 
   it('cost no query without a reader', async () => {
-    const changes = new CredentialChanges(service.pool);
     let asked = 0;
-    const counting = {
-      since: (...last: Parameters<typeof changes.since>) => changes.since(...last).finally(() => (asked += 1)),
-    };
-    const watch = new ChangeWatch(counting, () => undefined);
-    const watched = new ChangeStreams(watch, gatewayEvents, limits);
+    const tail = new LogTail(service.pool);
+    const since = tail.since.bind(tail);
+    tail.since = (last) => since(last).finally(() => (asked += 1));
+    const watched = new CredentialChanges(tail, service.pool, () => undefined, limits);
     const stream = await watched.open(signal, gatewayReader(gateway));
     stream.resume();
     await until(() => asked > 2);
@@ -360,17 +367,13 @@ describe('a look for changed credentials', () => {
     await sql.query(`insert into log_heads (account_id, size, recorded_at) values ($1, 0, now())`, [owner.accountId]);
     await addManyCredentials(sql as unknown as Pool, owner, 40_000);
     await sql.query('analyze');
-    const changes = new CredentialChanges(pool);
-    const { watermark } = await changes.since(undefined);
-    await sql.query(
-      `insert into events (account_id, position, stream_id, stream_version, event_id, type, data, metadata, occurred_at,
-          recorded_at, leaf_hash)
-        values ($1, 40001, $2, 2, gen_random_uuid(), 'bot_updated.v1', '{}', '{}', now(), now(), '')`,
-      [owner.accountId, owner.id],
-    );
+    const changes = new CredentialChanges(new LogTail(pool), pool, () => undefined);
+    const type = 'bot_updated.v1';
+    const update = { account_id: owner.accountId, stream_id: owner.id, type, position: 40_001 };
+    const now = new Date().toISOString();
     const read = async () => (await sql.query<{ n: number }>(CREDENTIALS_READ)).rows[0]?.n ?? Number.NaN;
     const before = await read();
-    expect((await changes.since(watermark)).changed).toBeUndefined();
+    expect(await changes.changedBy([update], { since: now, until: now })).toBeUndefined();
     // PostgreSQL counts what a connection read when it ends.
     await pool.end();
     const after = await read();

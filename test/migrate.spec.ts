@@ -33,18 +33,18 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1795996800001: '6e7c6465a200e051',
-  Accounts1795996800002: 'e727ffd4b2fb9687',
-  SshCredentials1795996800003: '23ab3ce21cbdd348',
-  TcpEdges1795996800004: 'a10cd121a71e9b51',
-  IpPolicies1795996800005: 'f172f750c91711df',
-  TunnelGroups1795996800006: '3ff5848d18d91d27',
-  Claims1795996800007: '77d56f0ab282ffff',
-  BindDecisions1795996800008: '2e9daa37f1bd0d3a',
-  Transparency1795996800009: '3e5e1b13b4b89efd',
-  TunnelSessions1795996800010: '4458da504490e717',
-  TunnelRecords1795996800011: 'faa343e4ed09a8b9',
-  Reservations1795996800012: '97fc2b9418191b3c',
+  EventLog1795996800013: '78574f8da0303c40',
+  Accounts1795996800014: 'e727ffd4b2fb9687',
+  SshCredentials1795996800015: '23ab3ce21cbdd348',
+  TcpEdges1795996800016: 'a10cd121a71e9b51',
+  IpPolicies1795996800017: 'f172f750c91711df',
+  TunnelGroups1795996800018: '3ff5848d18d91d27',
+  Claims1795996800019: '77d56f0ab282ffff',
+  BindDecisions1795996800020: '2e9daa37f1bd0d3a',
+  Transparency1795996800021: '3e5e1b13b4b89efd',
+  TunnelSessions1795996800022: '4458da504490e717',
+  TunnelRecords1795996800023: 'faa343e4ed09a8b9',
+  Reservations1795996800024: '97fc2b9418191b3c',
 };
 
 /** The SQL of each migration, without comments and blanks. */

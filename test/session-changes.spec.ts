@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { ChangeStreams } from '../src/api/gateway-api/revocations/change-streams.js';
-import { ChangeWatch } from '../src/api/gateway-api/revocations/change-watch.js';
-import { SessionChanges } from '../src/api/tunnel-sessions/session-changes.js';
+import { SessionChangeStreams, SessionChanges } from '../src/api/tunnel-sessions/session-changes.js';
 import { EventStream } from './support/event-stream.js';
 import { eventually } from './support/eventually.js';
 import { startInstance } from './support/instance.js';
@@ -164,12 +162,12 @@ describe('the news of sessions', () => {
 
   it('begin with `ready` after the first look, however long that takes, so that no later change is missed', async () => {
     const changes = new SessionChanges(service.pool);
-    const slow = async (...last: Parameters<typeof changes.since>) => {
-      await sleep(last[0] === undefined ? 500 : 0);
-      return changes.since(...last);
+    const since = changes.since.bind(changes);
+    changes.since = async (last) => {
+      await sleep(last === undefined ? 500 : 0);
+      return since(last);
     };
-    const watch = new ChangeWatch({ since: slow }, () => undefined);
-    const streams = new ChangeStreams(watch, (changed) => changed.map(({ id }) => ({ name: 'opened', data: { id } })));
+    const streams = new SessionChangeStreams(changes, () => undefined);
     const reader = {
       place: 'one',
       who: 'This account',
@@ -259,12 +257,12 @@ describe('a look for news of sessions', () => {
     const before = await changes.since(undefined);
     await service.pool.query(ADD, ['ts_early']);
     const meanwhile = await changes.since(before.watermark);
-    expect(meanwhile.changed?.map(({ id }) => id)).toEqual(['ts_early']);
+    expect(meanwhile.rows?.map(({ id }) => id)).toEqual(['ts_early']);
     await client.query('commit');
     client.release();
     const after = await changes.since(meanwhile.watermark);
-    expect(after.changed?.map(({ id }) => id)).toEqual(['ts_late']);
-    expect((await changes.since(after.watermark)).changed).toEqual([]);
+    expect(after.rows?.map(({ id }) => id)).toEqual(['ts_late']);
+    expect((await changes.since(after.watermark)).rows).toEqual([]);
   });
 
   it('finds an end that is told a month late', async () => {
@@ -272,7 +270,7 @@ describe('a look for news of sessions', () => {
     const { watermark } = await changes.since(undefined);
     const session = newSession(credential, { ago_ms: 31 * DAY_MS });
     await gateway.send({ sessions: [session], ended_sessions: [endOf(session, { ago_ms: 30 * DAY_MS })] });
-    const [end, ...others] = (await changes.since(watermark)).changed ?? [];
+    const [end, ...others] = (await changes.since(watermark)).rows ?? [];
     expect([end?.name, end?.id, others]).toEqual(['ended', session.id, []]);
     const { ended_at = '' } = (end?.data ?? {}) as { readonly ended_at?: string };
     expect(Math.round((Date.now() - Date.parse(ended_at)) / DAY_MS)).toBe(30);
@@ -313,7 +311,7 @@ describe('a look for news of sessions', () => {
     const before = (await sql.query(READ)).rows[0];
     const { watermark } = await changes.since(undefined);
     await addSessions(10_001, 10_005);
-    for (let n = 0; n < 5; n += 1) expect((await changes.since(watermark)).changed).toHaveLength(5);
+    for (let n = 0; n < 5; n += 1) expect((await changes.since(watermark)).rows).toHaveLength(5);
     // PostgreSQL counts what a connection read when it ends.
     await pool.end();
     await eventually(async () => expect((await sql.query(READ)).rows[0].rows - before.rows).toBeGreaterThanOrEqual(25));

@@ -1,7 +1,7 @@
 import { type DynamicModule, Logger, Module, type Provider } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { AuditReads, type Database, Incidents, POOL } from '../database/index.js';
-import { Checkpoints, EventLog, LogHeads, LogPositions, LogReader, SealedLogs } from '../event-log/index.js';
+import { Checkpoints, EventLog, LogPositions, LogReader, LogTail, SealedLogs } from '../event-log/index.js';
 import { IdSource } from '../kernel/ids.js';
 import { AccountsModule } from './access/accounts/accounts.module.js';
 import { ApiKeysModule } from './access/api-keys/api-keys.module.js';
@@ -74,16 +74,15 @@ export function appModule(foundation: Foundation): DynamicModule {
 /** The classes of the database and of the log know nothing of Nest, so this makes them. */
 function storageOf({ config, database, eventLog, checkpoints }: Foundation): Provider[] {
   const { pool, auditReadPool } = database;
-  const positions = new LogPositions(pool);
-  const audit = new Logger('Audit');
+  const logger = new Logger('Log');
   return [
     { provide: POOL, useValue: pool },
     { provide: AuditReads, useValue: new AuditReads(auditReadPool, config.auditReadTimeoutMs) },
     { provide: Incidents, useValue: new Incidents(pool, new Logger('Incidents')) },
     { provide: EventLog, useValue: eventLog },
     { provide: LogReader, useValue: new LogReader(pool) },
-    { provide: LogPositions, useValue: positions },
-    { provide: LogHeads, useValue: new LogHeads(positions, (message) => audit.warn(message)) },
+    { provide: LogPositions, useValue: new LogPositions(pool) },
+    { provide: LogTail, useValue: new LogTail(pool, (message) => logger.warn(message)) },
     { provide: SealedLogs, useValue: new SealedLogs(pool) },
     { provide: Checkpoints, useValue: checkpoints },
   ];

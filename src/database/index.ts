@@ -18,6 +18,7 @@ export {
 export { DatabaseUnreachable, POOLER_ADVICE, PostgresFailure } from './failure.js';
 export { Incidents } from './incidents.js';
 export { migrate } from './migrate.js';
+export { BEGAN_LATER, NewRows, type RowReader, WAS_IN_PROGRESS } from './new-rows.js';
 export { PrimaryClient, PrimaryPool } from './primary-pool.js';
 export {
   type Connections,

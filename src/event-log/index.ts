@@ -19,10 +19,10 @@ export type { Difference } from './fold/row-comparison.js';
 export { AsOfQueries } from './read/as-of-queries.js';
 export type { EventFilter, Span } from './read/event-filter.js';
 export { changedFields, changesBetween, type FieldChange } from './read/field-changes.js';
-export { LogHeads } from './read/log-heads.js';
 export { LogPages, type PageSize } from './read/log-pages.js';
 export { AS_COMMITTED, LogPositions } from './read/log-positions.js';
 export { LogReader } from './read/log-reader.js';
+export { LogTail, type TailEvent } from './read/log-tail.js';
 export {
   foldRecorded,
   parseData,

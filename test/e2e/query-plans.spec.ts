@@ -6,6 +6,7 @@ import { EdgeChanges } from '../../src/api/gateway-api/edges/edge-changes.js';
 import { RecordRetention } from '../../src/api/gateway-api/records/record-retention.js';
 import { SilentGateways } from '../../src/api/gateway-api/sessions/silent-gateways.js';
 import { ReservedNames } from '../../src/api/reservations/reserved-names.js';
+import { LogTail } from '../../src/event-log/read/log-tail.js';
 import type { BindTarget } from '../../src/rules/index.js';
 import type { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
@@ -147,11 +148,15 @@ async function followReservations({ service, admin: { client } }: Walk): Promise
   reserved += 1;
   const name = `plans-${reserved}.example`;
   await client.post('/edges/tcp', { hostports: [`a.${name}:1`, `b.${name}:1`, `b.${name}:2`] });
-  const changes = new EdgeChanges(service.pool);
-  const { watermark } = await changes.since(undefined);
+  const [tail, changes] = [
+    new LogTail(service.pool),
+    new EdgeChanges(new LogTail(service.pool), service.pool, () => undefined),
+  ];
+  const { watermark } = await tail.since(undefined);
   await client.post('/reserved_addrs', { addr: `a.${name}:1` });
   for (const domain of [`b.${name}`, `*.${name}`]) await client.post('/reserved_domains', { domain });
-  const { changed } = await changes.since(watermark);
+  const { rows = [], watermark: next } = await tail.since(watermark);
+  const changed = await changes.changedBy(rows, { since: watermark.now, until: next.now });
   expect(changed?.map(({ hostports }) => hostports[0]).sort()).toEqual([`a.${name}:1`, `b.${name}:1`, `b.${name}:2`]);
 }
 

@@ -118,7 +118,8 @@ describe('a live feed', () => {
       text += chunk;
       if (text.includes(`id: ${head}\n`)) break;
     }
-    expect([...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id))).toEqual(upTo(head));
+    // A heartbeat has an id too.
+    expect([...text.matchAll(/^id: (\d+)\ndata/gm)].map(([, id]) => Number(id))).toEqual(upTo(head));
     live.onModuleDestroy();
   });
 

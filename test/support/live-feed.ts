@@ -3,8 +3,8 @@ import { EventFeed } from '../../src/api/audit/event-feed.js';
 import { LiveFeed } from '../../src/api/audit/live-feed.js';
 import { READ_MODELS } from '../../src/api/read-models.js';
 import { AuditReads } from '../../src/database/audit-reads.js';
-import { LogHeads } from '../../src/event-log/read/log-heads.js';
 import { LogPositions } from '../../src/event-log/read/log-positions.js';
+import { LogTail } from '../../src/event-log/read/log-tail.js';
 import type { TestPrincipal } from './principals.js';
 import type { Service } from './service.js';
 
@@ -20,7 +20,7 @@ export const liveFeed = (service: Service): LiveFeed => {
     new CloudEvents(READ_MODELS),
   );
   const timings = { heartbeatMs: 60, authorizationCheckMs: 20 };
-  return new LiveFeed(feed, new LogHeads(positions, () => undefined), timings);
+  return new LiveFeed(feed, new LogTail(service.pool), positions, timings);
 };
 
 /** Appends `count` events of 200 KB each. Returns the position of the last one. */

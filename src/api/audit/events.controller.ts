@@ -4,6 +4,7 @@ import type { Reader } from '../../database/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { malformed } from '../../kernel/problem.js';
 import { Authenticator } from '../http/authenticator.js';
+import { answerStream, EVENT_STREAM } from '../http/event-stream.js';
 import { ApiFeed, ApiTag } from '../http/openapi/decorators.js';
 import { lastOf, MAX_PAGE_ITEMS, uriWith } from '../http/pages.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
@@ -17,7 +18,7 @@ import { type FeedRequest, readFeedRequest } from './feed-request.js';
 import { LineFeed } from './line-feed.js';
 import { LiveFeed } from './live-feed.js';
 
-const [, BATCH, X_NDJSON, NDJSON, EVENT_STREAM] = FEED_FORMATS;
+const [, BATCH, X_NDJSON, NDJSON] = FEED_FORMATS;
 
 /** The account's log as pages, lines or a live stream. It shows who did what from where, so members may not read it. */
 @ApiTag('Audit')
@@ -87,10 +88,8 @@ export class EventsController {
     const selection = await this.feed.select(readerOf(request), query, 'past');
     // Clients open an ended stream anew, but not if the answer is a problem.
     await this.feed.refuseUnreadable(readerOf(request), selection);
-    if (request.method === 'HEAD') return void reply.header('content-type', EVENT_STREAM).send('');
     const stillAuthorized = () => this.authenticator.isStillAuthorized(request, caller);
-    const stream = await this.live.follow(selection, stillAuthorized, connectionOf(reply));
-    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
+    await answerStream(request, reply, () => this.live.follow(selection, stillAuthorized, connectionOf(reply)));
   }
 }
 

@@ -1,10 +1,12 @@
+import { EVENT_STREAM } from '../http/event-stream.js';
+
 /** The media types of the feed. If a client likes several equally, it gets the first. */
 export const FEED_FORMATS = [
   'application/json',
   'application/cloudevents-batch+json',
   'application/x-ndjson',
   'application/ndjson',
-  'text/event-stream',
+  EVENT_STREAM,
 ] as const;
 
 export type FeedFormat = (typeof FEED_FORMATS)[number];

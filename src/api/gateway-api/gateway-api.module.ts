@@ -1,12 +1,13 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
+import { LogTail } from '../../event-log/index.js';
 import { PolicyReader } from '../../rules/index.js';
 import { EdgesByHostport } from '../tcp-edges/tcp-edges.read-model.js';
 import { BindsController } from './binds/binds.controller.js';
 import { GatewayAnswers } from './binds/gateway-answers.js';
 import { BindDecisionQueue } from './decision-record/bind-decision-queue.js';
-import { EdgeChangeStreams, EdgeChanges } from './edges/edge-changes.js';
+import { EdgeChanges } from './edges/edge-changes.js';
 import { EdgePolicies } from './edges/edge-policies.js';
 import { EdgePorts } from './edges/edge-ports.js';
 import { GatewayEdgesController } from './edges/gateway-edges.controller.js';
@@ -14,15 +15,14 @@ import { GatewayEdges } from './edges/gateway-edges.js';
 import { ReadEdges } from './edges/read-edges.js';
 import { ServedEdgesController } from './edges/served-edges.controller.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
-import { ChangeStreams } from './revocations/change-streams.js';
-import { ChangeWatch } from './revocations/change-watch.js';
-import { CredentialChanges, gatewayEvents } from './revocations/credential-changes.js';
+import { CredentialChanges } from './revocations/credential-changes.js';
 import { RevocationsController } from './revocations/revocations.controller.js';
 import { SessionReports } from './sessions/session-reports.js';
 import { SessionReportsController } from './sessions/sessions.controller.js';
 import { SilentGateways } from './sessions/silent-gateways.js';
 
 const logger = new Logger('SshGateway');
+const warn = (message: string): void => logger.warn(message);
 
 /** The app itself must import it, so that Nest stops it before the database: see BindDecisionQueue. */
 @Module({
@@ -42,20 +42,14 @@ const logger = new Logger('SshGateway');
     GatewayEdges,
     EdgePorts,
     {
-      provide: ChangeStreams,
-      useFactory: (pool: Pool) => {
-        const watch = new ChangeWatch(new CredentialChanges(pool), (message) => logger.warn(message));
-        return new ChangeStreams(watch, gatewayEvents);
-      },
-      inject: [POOL],
+      provide: CredentialChanges,
+      useFactory: (tail: LogTail, pool: Pool) => new CredentialChanges(tail, pool, warn),
+      inject: [LogTail, POOL],
     },
     {
-      provide: EdgeChangeStreams,
-      useFactory: (pool: Pool) => {
-        const watch = new ChangeWatch(new EdgeChanges(pool), (message) => logger.warn(message));
-        return new EdgeChangeStreams(watch);
-      },
-      inject: [POOL],
+      provide: EdgeChanges,
+      useFactory: (tail: LogTail, pool: Pool) => new EdgeChanges(tail, pool, warn),
+      inject: [LogTail, POOL],
     },
     BindDecisionQueue,
     GatewayAnswers,

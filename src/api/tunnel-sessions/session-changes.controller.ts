@@ -2,12 +2,11 @@ import type { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../kernel/caller.js';
-import { end, type StreamReader } from '../gateway-api/revocations/change-streams.js';
-import { EVENT_STREAM } from '../gateway-api/revocations/revocations.controller.js';
+import type { StreamReader } from '../gateway-api/revocations/change-streams.js';
 import { Authenticator } from '../http/authenticator.js';
+import { answerStream, EVENT_STREAM } from '../http/event-stream.js';
 import { ApiAccountAnswer, ApiTag } from '../http/openapi/decorators.js';
 import { callerOf, signalOf } from '../http/request-context.js';
-import { endWhenUnauthorized } from '../http/still-authorized.js';
 import { readsEverything } from '../resources/access-rules.js';
 import { type ChangedSession, SessionChangeStreams } from './session-changes.js';
 import { SESSIONS_PATH } from './tunnel-sessions.resource.js';
@@ -42,18 +41,13 @@ export class SessionChangesController {
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const stream = request.method === 'HEAD' ? '' : await this.open(request);
-    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
+    await answerStream(request, reply, () => this.open(request));
   }
 
   private async open(request: FastifyRequest): Promise<Readable> {
     const caller = callerOf(request);
     const stream = await this.streams.open(signalOf(request), readerOf(caller));
-    const [closed, ending] = [new AbortController(), new AbortController()];
-    stream.once('close', () => closed.abort());
-    ending.signal.addEventListener('abort', () => end(stream), { once: true });
-    const stillAuthorized = () => this.authenticator.isStillAuthorized(request, caller);
-    void endWhenUnauthorized(stillAuthorized, CHECK_EVERY_MS, ending, closed.signal);
+    void stream.endUnless(() => this.authenticator.isStillAuthorized(request, caller), CHECK_EVERY_MS);
     return stream;
   }
 }

@@ -1,16 +1,12 @@
 import { Logger, Module } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
-import { ChangeWatch } from '../gateway-api/revocations/change-watch.js';
 import { OpenSessions } from './open-sessions.js';
 import { SessionChangesController } from './session-changes.controller.js';
 import { SessionChangeStreams, SessionChanges } from './session-changes.js';
 import { TunnelSessionsController } from './tunnel-sessions.controller.js';
 import { TUNNEL_SESSION_HANDLERS } from './tunnel-sessions.handlers.js';
 import { TunnelsController } from './tunnels.controller.js';
-
-/** One query of each instance while somebody listens. */
-const POLL_EVERY_MS = 500;
 
 /** What is open stays readable when the operator takes the gateway tokens away, until it ends. */
 @Module({
@@ -22,7 +18,7 @@ const POLL_EVERY_MS = 500;
       provide: SessionChangeStreams,
       useFactory: (pool: Pool) => {
         const warn = (message: string) => new Logger('TunnelSessions').warn(message);
-        return new SessionChangeStreams(new ChangeWatch(new SessionChanges(pool), warn, POLL_EVERY_MS));
+        return new SessionChangeStreams(new SessionChanges(pool, warn), warn);
       },
       inject: [POOL],
     },

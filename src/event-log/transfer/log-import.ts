@@ -97,7 +97,7 @@ class SectionImport {
     for await (const records of this.section.records()) await this.insert(client, records);
     if (header?.events !== 0) await this.importEvents(client);
     const { account, events } = this.log;
-    const signed = header === undefined ? undefined : await makeTiles(client, account);
+    const signed = header === undefined ? undefined : (await makeTiles(client, account)).size;
     await this.connections.commit(client);
     return { account, events, wasHere: false, signed };
   }

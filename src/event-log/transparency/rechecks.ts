@@ -3,7 +3,7 @@ import { type Checkpoints } from './seal/checkpoints.js';
 import { type Alarm, markOf } from './seal/log-alarms.js';
 import { type SealedLogs, TilesDamaged } from './seal/sealed-logs.js';
 import { type LeafRange, rangesBeside, rootAround } from './tree/merkle-tree.js';
-import { entriesOf, TILE_WIDTH } from './tree/tiles.js';
+import { TILE_WIDTH } from './tree/tiles.js';
 
 /** How many events one check compares. */
 const EVENTS_PER_CHECK = 4 * TILE_WIDTH;
@@ -69,7 +69,7 @@ export class Rechecks {
   /** What is wrong with the events of a range. Throws TilesDamaged if only their tiles are wrong. */
   private async faultIn({ accountId, size, root }: Signed, { from, to }: LeafRange): Promise<Finding | undefined> {
     const leaves = await this.logs.leaves(accountId, from, to);
-    const stored = await this.storedLeaves(accountId, { from, to });
+    const stored = await this.logs.tileLeaves(accountId, from, to);
     const beside = await this.logs.hashesOf(accountId, rangesBeside({ from, to }, { from: 0, to: size }));
     const make = (hashes: readonly Buffer[]): boolean =>
       hashes.length === to - from && rootAround(size, { from, width: 1, hashes }, beside).equals(root);
@@ -80,16 +80,6 @@ export class Rechecks {
     if (make(stored)) return changedIn(accountId, from, { leaves, stored });
     const what = `${nameOf(accountId, { from, to })} do not make its checkpoint of ${size} events: they were changed, or tiles beside them`;
     return { signed: to, mark: '', what };
-  }
-
-  private async storedLeaves(accountId: string, { from, to }: LeafRange): Promise<readonly Buffer[]> {
-    const first = from / TILE_WIDTH;
-    const names = Array.from({ length: Math.ceil(to / TILE_WIDTH) - first }, (_, i) => ({
-      level: 0,
-      index: first + i,
-    }));
-    const tiles = (await this.logs.tiles(accountId, names)).toSorted((a, b) => a.index - b.index);
-    return entriesOf(Buffer.concat(tiles.map(({ hashes }) => hashes))).slice(0, to - from);
   }
 }
 

@@ -3,77 +3,41 @@ import { DedicatedConnections, type MaintenanceDatabase, PostgresFailure } from 
 import { OperatorError } from '../../kernel/operator-error.js';
 import { endAlarms, type StoredAlarm } from '../transparency/seal/log-alarms.js';
 import { SealedLogs } from '../transparency/seal/sealed-logs.js';
+import { parseSignedCheckpoint } from '../transparency/tree/checkpoint.js';
 import type { VerifierKey } from '../transparency/tree/signed-note.js';
-import { SealedChecks } from './sealed-checks.js';
-import type { OnTileFault, TileFault } from './tile-checks.js';
+import { GrowingTree, type StoredTile } from '../transparency/tree/tiles.js';
 
-/** The result of the repair of one log. */
+/** What happened to the tiles of one log. */
 interface RepairedLog {
   readonly account: string;
-  /** The number of tiles that were written or removed. */
-  readonly tiles: number;
-  /** Why the tiles were not repaired: the events do not match what was signed. */
+  /** Why the tiles stay as they are: the events do not make what was signed. */
   readonly refusal: string | undefined;
-}
-
-export interface RepairWatcher {
-  /** Undefined: all accounts. */
-  readonly account: string | undefined;
-  readonly keysOf: (account: string) => readonly VerifierKey[];
-  readonly repaired: (log: RepairedLog) => void;
+  /** The alarms about its tiles, which are ended. */
+  readonly ended: readonly StoredAlarm[];
 }
 
 /**
- * Makes the tiles of each log from its leaves, compares them with the signed checkpoints, and replaces the stored tiles
- * that differ. Then it ends the alarms about tiles that are in order now, and resolves with these alarms. The
- * database's role must own the tables, because the guard of the tiles is switched off during the repair.
+ * Makes all tiles of a log anew from the leaves, if they make the newest signed checkpoint, and ends the alarm about
+ * them. Without an account it does so for each log with such an alarm. The database's role must own the tables, because
+ * the guard of the tiles is switched off meanwhile.
  */
-export const repairTiles = (database: MaintenanceDatabase, watcher: RepairWatcher): Promise<readonly StoredAlarm[]> =>
+export const repairTiles = (
+  database: MaintenanceDatabase,
+  account: string | undefined,
+  keysOf: (account: string) => readonly VerifierKey[],
+): Promise<readonly RepairedLog[]> =>
   DedicatedConnections.use(database, async (connections) => {
-    const reader = await connections.openSnapshot();
-    const { rows } = await reader.query<{ account_id: string }>(LOGS, [watcher.account ?? null]);
-    const inOrder: string[] = [];
-    for (const { account_id: account } of rows) {
-      const keys = watcher.keysOf(account);
-      let tiles = 0;
-      const count = (): void => {
-        tiles += 1;
-      };
-      const refusal = await compareWithCheckpoints(reader, account, keys, count);
-      // If no tile is wrong, nothing is locked and the sealer need not wait.
-      const log = tiles === 0 ? { account, tiles, refusal } : await repairLog(connections, account, keys);
-      watcher.repaired(log);
-      if (log.refusal === undefined) inOrder.push(account);
+    const { rows } = await database.pool.query<{ account_id: string }>(ALARMED);
+    const repaired: RepairedLog[] = [];
+    for (const one of account === undefined ? rows.map(({ account_id }) => account_id) : [account]) {
+      repaired.push(await repairLog(connections, one, keysOf(one)));
     }
-    await connections.release(reader);
-    return endAlarmsOf(connections, inOrder);
+    return repaired;
   });
 
-/** Ends the alarms of these accounts about tiles. If there are none, this needs no right to end alarms. */
-async function endAlarmsOf(
-  connections: DedicatedConnections,
-  accounts: readonly string[],
-): Promise<readonly StoredAlarm[]> {
-  const client = await connections.openTransaction();
-  const { rows } = await client.query<{ account_id: string }>(ALARMED, [accounts]);
-  const alarmed = rows.map(({ account_id }) => account_id);
-  const ended =
-    alarmed.length === 0
-      ? []
-      : await endAlarms(client, { accounts: alarmed, loss: 'tiles' }, 'audit repair-tiles: the tiles are in order');
-  await connections.commit(client);
-  return ended;
-}
+const ALARMED = `select distinct account_id from log_alarms where loss = 'tiles' and ended_at is null order by 1`;
 
-const ALARMED = `select distinct account_id from log_alarms where account_id = any($1) and loss = 'tiles' and ended_at is null`;
-
-const LOGS = `select account_id from log_checkpoints where $1::text is null or account_id = $1
-  union select account_id from log_tiles where $1::text is null or account_id = $1 order by 1`;
-
-/**
- * Repairs one log. No log is sealed until the transaction ends, because the statement that lifts the guard locks the
- * table.
- */
+/** No log is sealed until the transaction ends, because the statement that lifts the guard locks the table. */
 async function repairLog(
   connections: DedicatedConnections,
   account: string,
@@ -81,17 +45,16 @@ async function repairLog(
 ): Promise<RepairedLog> {
   const client = await connections.openTransaction();
   await liftGuard(client);
-  let tiles = 0;
-  const refusal = await compareWithCheckpoints(client, account, keys, async (fault) => {
-    tiles += 1;
-    await write(client, account, fault);
-  });
+  await client.query('delete from log_tiles where account_id = $1', [account]);
+  const { refusal } = await makeTiles(client, account, keys);
+  let ended: readonly StoredAlarm[] = [];
   if (refusal === undefined) {
     await client.query('alter table log_tiles enable trigger log_tiles_guard');
+    ended = await endAlarms(client, { accounts: [account], loss: 'tiles' }, 'audit repair-tiles made them anew');
     await connections.commit(client);
   }
   await connections.release(client);
-  return { account, tiles: refusal === undefined ? tiles : 0, refusal };
+  return { account, refusal, ended };
 }
 
 async function liftGuard(client: ClientBase): Promise<void> {
@@ -105,52 +68,51 @@ async function liftGuard(client: ClientBase): Promise<void> {
   }
 }
 
+interface MadeTiles {
+  /** Events of the newest checkpoint; 0 without one. */
+  readonly size: number;
+  /** Why they are not what was signed. */
+  readonly refusal: string | undefined;
+}
+
+const LEAVES_AT_ONCE = 10_000;
+
 /**
- * Makes all tiles of a log that has checkpoints but no tiles. Resolves with the size of the newest checkpoint, or 0
- * without one.
+ * Makes all tiles of a log that has none, and compares their root with the newest checkpoint. Without keys no signature
+ * is checked.
  */
-export async function makeTiles(client: ClientBase, account: string): Promise<number> {
-  await compareWithCheckpoints(client, account, [], (fault) => write(client, account, fault));
-  return (await logsOn(client).lastCheckpoint(account))?.size ?? 0;
+export async function makeTiles(
+  client: ClientBase,
+  account: string,
+  keys: readonly VerifierKey[] = [],
+): Promise<MadeTiles> {
+  const logs = logsOn(client);
+  const { size, note } = (await logs.lastCheckpoint(account)) ?? { size: 0, note: '' };
+  const tree = new GrowingTree(0, []);
+  for (let from = 0; from < size; from += LEAVES_AT_ONCE) {
+    const to = Math.min(from + LEAVES_AT_ONCE, size);
+    const leaves = await logs.leaves(account, from, to);
+    if (leaves.length < to - from)
+      return { size, refusal: `an event of the positions ${from + 1} to ${to} is missing` };
+    for (const leaf of leaves) tree.add(leaf);
+    for (const tile of tree.takeChanged()) await write(client, account, tile);
+  }
+  return { size, refusal: size === 0 ? undefined : refusalOf(tree.root(), size, note, keys) };
+}
+
+function refusalOf(root: Buffer, size: number, note: string, keys: readonly VerifierKey[]): string | undefined {
+  const signed = parseSignedCheckpoint(note);
+  const isSigned = signed?.checkpoint.size === size && (keys.length === 0 || keys.some(signed.isSignedBy));
+  if (!isSigned) return `no known key has signed its newest checkpoint, which is of ${size} events`;
+  const isMade = root.equals(signed.checkpoint.root);
+  return isMade ? undefined : `its events do not make the signed checkpoint of ${size} events`;
 }
 
 export const logsOn = (client: ClientBase): SealedLogs =>
   new SealedLogs({ run: ({ text }, values) => client.query(text, [...values]) });
 
-const LEAVES_AT_ONCE = 10_000;
+const write = (client: ClientBase, account: string, { level, index, hashes }: StoredTile): Promise<unknown> =>
+  client.query(WRITE, [account, level, index, hashes]);
 
-/** Compares the leaves with the checkpoints. Resolves with the first fault that is not about a tile. */
-async function compareWithCheckpoints(
-  client: ClientBase,
-  account: string,
-  keys: readonly VerifierKey[],
-  tileFault: OnTileFault,
-): Promise<string | undefined> {
-  const faults: string[] = [];
-  const logs = logsOn(client);
-  const checks = new SealedChecks(logs, account, keys, { fault: (what) => void faults.push(what), tileFault });
-  await checks.begin();
-  const signed = (await logs.lastCheckpoint(account))?.size ?? 0;
-  let size = 0;
-  for (let isWhole = true; isWhole && size < signed; ) {
-    const to = Math.min(size + LEAVES_AT_ONCE, signed);
-    const leaves = await logs.leaves(account, size, to);
-    isWhole = leaves.length === to - size;
-    for (const leaf of leaves) {
-      size += 1;
-      await checks.add(size, leaf);
-    }
-  }
-  await checks.end(size);
-  return faults[0];
-}
-
-async function write(client: ClientBase, account: string, { level, index, made }: TileFault): Promise<void> {
-  if (made === undefined) await client.query(REMOVE, [account, level, index]);
-  else await client.query(REPLACE, [account, level, index, made.hashes]);
-}
-
-const REMOVE = 'delete from log_tiles where account_id = $1 and level = $2 and index = $3';
-
-const REPLACE = `insert into log_tiles (account_id, level, index, hashes) values ($1, $2, $3, $4)
+const WRITE = `insert into log_tiles (account_id, level, index, hashes) values ($1, $2, $3, $4)
   on conflict (account_id, level, index) do update set hashes = excluded.hashes`;

@@ -2,21 +2,18 @@ import type { LinkedCheckpoint, SealedLogs, StoredCheckpoint } from '../transpar
 import { parseSignedCheckpoint } from '../transparency/tree/checkpoint.js';
 import { HASH_BYTES } from '../transparency/tree/merkle-tree.js';
 import type { VerifierKey } from '../transparency/tree/signed-note.js';
-import { entriesOf, GrowingTree, type StoredTile, TILE_WIDTH } from '../transparency/tree/tiles.js';
+import { GrowingTree, isFull, type StoredTile, TILE_WIDTH, tilesIn, widthIn } from '../transparency/tree/tiles.js';
 import { orderFaultOf, type SignatureReport, Signatures } from './signatures.js';
-import { type OnTileFault, TileChecks } from './tile-checks.js';
-
-/** Gets the faults of checkpoints and events, in words, and the faults of tiles. */
-export interface SealedReport extends SignatureReport {
-  readonly tileFault: OnTileFault;
-}
 
 const SIGNED_OTHERWISE = 'is not the event that was signed: it was edited and hashed anew, or another took its place';
+const DAMAGED_TILES =
+  'the stored tiles are not those that the events make: audit repair-tiles with --account makes them anew';
 /** With more missing events than this no further checkpoint is compared. A forged row can claim any size. */
 const MAX_MISSING = 100_000;
 const MISSING = Buffer.alloc(HASH_BYTES);
 /** After this many leaves, full tiles are compared with the stored ones, so that memory does not hold all of them. */
 const COMPARE_EVERY = 16 * TILE_WIDTH;
+const LEAVES_AT_ONCE = 16 * TILE_WIDTH;
 
 /**
  * Compares the events of one log with its signed checkpoints, and the tiles that the events make with the stored tiles.
@@ -24,7 +21,6 @@ const COMPARE_EVERY = 16 * TILE_WIDTH;
  */
 export class SealedChecks {
   private readonly checkpoints: AsyncGenerator<LinkedCheckpoint>;
-  private readonly tiles: TileChecks;
   private next: LinkedCheckpoint | undefined;
   private tree = new GrowingTree(0, []);
   private size = 0;
@@ -32,8 +28,11 @@ export class SealedChecks {
   private sealed = 0;
   private edge: readonly StoredTile[] = [];
   private missing = 0;
+  private areTilesRight = true;
+  /** Whether tiles since the last checkpoint differ. The next one shows whether the tile or an event is wrong. */
+  private isDiffering = false;
+  private areEventsRight = true;
   private readonly signatures: Signatures;
-  private hasEnded = false;
 
   constructor(
     private readonly logs: SealedLogs,
@@ -43,11 +42,10 @@ export class SealedChecks {
      * signatures are not checked.
      */
     keys: readonly VerifierKey[],
-    private readonly report: SealedReport,
+    private readonly report: SignatureReport,
   ) {
     this.checkpoints = checkpointsOf(logs, accountId);
     this.signatures = new Signatures(keys, report);
-    this.tiles = new TileChecks(logs, accountId, report.tileFault);
   }
 
   async begin(): Promise<void> {
@@ -63,6 +61,7 @@ export class SealedChecks {
   /** `size` is the number of events that the log should have. */
   async end(size: number): Promise<void> {
     await this.fillTo(size);
+    if (this.next === undefined) return;
     let lost: StoredCheckpoint | undefined;
     for (; this.next !== undefined; this.next = await this.following(this.next.size)) {
       if (this.signatures.isSigned(this.next)) lost = this.next;
@@ -86,100 +85,73 @@ export class SealedChecks {
       this.report.fault(
         `positions ${this.size + 1} to ${position} are missing, so no later checkpoint can be compared`,
       );
-      return this.giveUp();
+      this.next = undefined;
     }
     while (this.next !== undefined && this.size < position) await this.append(MISSING, this.next);
-  }
-
-  private giveUp(): void {
-    this.next = undefined;
-    this.hasEnded = true;
   }
 
   private async append(leaf: Buffer, next: LinkedCheckpoint): Promise<void> {
     this.tree.add(leaf);
     this.size += 1;
-    if (this.size % COMPARE_EVERY === 0) await this.tiles.compareFull(this.tree.takeChanged());
+    if (this.size % COMPARE_EVERY === 0) await this.compareTiles(this.tree.takeChanged().filter(isFull));
     if (this.size === next.size) await this.compare(next);
   }
 
   private async compare(next: LinkedCheckpoint): Promise<void> {
     this.signatures.isSigned(next);
     const root = parseSignedCheckpoint(next.note)?.checkpoint.root;
-    const isMade = root === undefined || this.tree.root().equals(root) || (await this.locate(next.size, root));
-    if (!isMade) return this.giveUp();
-    await this.tiles.confirm();
+    const isMade = root === undefined || this.tree.root().equals(root) || (await this.goOnAsSigned(next.size, root));
+    this.next = isMade ? await this.following(next.size) : undefined;
+    if (!isMade) return;
+    if (this.isDiffering) this.areTilesRight = false;
     [this.sealed, this.edge] = [next.size, this.tree.openTiles()];
-    this.next = await this.following(next.size);
     if (this.next === undefined) await this.finish();
   }
 
   /**
-   * Reports the positions that differ, and continues with the signed tree. Returns false if the stored tiles do not
-   * lead to that tree.
+   * Goes on with the leaves of the stored tiles if they make the signed root, and reports the events that differ from
+   * them. Returns false if they do not.
    */
-  private async locate(size: number, root: Buffer): Promise<boolean> {
-    await this.tiles.compareFull(this.tree.takeChanged());
-    const others: [number, Buffer][] = [];
-    for await (const other of this.tiles.otherLeaves(this.sealed, size, this.tree.openTiles())) others.push(other);
-    const signed = await this.storedTree(new GrowingTree(this.sealed, this.edge), this.sealed, size);
-    if (signed?.root().equals(root) === true) {
-      this.tree = signed;
-      await this.tiles.compareFull(signed.takeChanged());
-      for (const [index, leaf] of others) {
-        if (!leaf.equals(MISSING)) this.report.fault(`position ${index + 1}: ${SIGNED_OTHERWISE}`);
-      }
-      return true;
+  private async goOnAsSigned(size: number, root: Buffer): Promise<boolean> {
+    this.areEventsRight = false;
+    const signed = new GrowingTree(this.sealed, this.edge);
+    const others: number[] = [];
+    for (let from = this.sealed; from < size; from += LEAVES_AT_ONCE) {
+      const to = Math.min(from + LEAVES_AT_ONCE, size);
+      const stored = await this.logs.tileLeaves(this.accountId, from, to);
+      const leaves = await this.logs.leaves(this.accountId, from, to);
+      for (const leaf of stored) signed.add(leaf);
+      // Without an event the others are not at their places. The missing position is a fault of its own.
+      if (leaves.length < to - from) continue;
+      for (const [i, leaf] of leaves.entries()) if (stored[i]?.equals(leaf) !== true) others.push(from + i + 1);
     }
-    const otherwise = await this.storedTree(new GrowingTree(0, []), 0, size);
-    if (others.length > 0 || otherwise?.root().equals(root) !== true) {
+    if (!signed.root().equals(root)) {
       this.report.fault(
         `positions ${this.sealed + 1} to ${size}: their events do not make the signed checkpoint of ${size} events`,
       );
       return false;
     }
-    this.report.fault(
-      `the checkpoint of ${size} events contradicts that of ${this.sealed}: the tiles were changed before it was signed`,
-    );
-    otherwise.takeChanged();
-    this.tree = otherwise;
+    for (const position of others) this.report.fault(`position ${position}: ${SIGNED_OTHERWISE}`);
+    this.tree = signed;
     return true;
-  }
-
-  /** Adds the leaves of the stored tiles to a tree, from one size to another. Undefined if some are missing. */
-  private async storedTree(tree: GrowingTree, from: number, size: number): Promise<GrowingTree | undefined> {
-    for (let at = from; at < size; ) {
-      const index = Math.floor(at / TILE_WIDTH);
-      const [tile] = await this.logs.tiles(this.accountId, [{ level: 0, index }]);
-      const end = Math.min(size, (index + 1) * TILE_WIDTH);
-      const leaves = entriesOf(tile?.hashes ?? Buffer.alloc(0)).slice(
-        at - index * TILE_WIDTH,
-        end - index * TILE_WIDTH,
-      );
-      if (leaves.length < end - at) return undefined;
-      for (const leaf of leaves) tree.add(leaf);
-      at = end;
-    }
-    return tree;
   }
 
   /** Compares the stored tiles with the last checkpoint, because proofs and the next checkpoint are made from them. */
   private async finish(): Promise<void> {
-    if (this.hasEnded) return;
-    this.hasEnded = true;
     this.signatures.end();
-    await this.tiles.compareFull(this.tree.takeChanged());
-    await this.tiles.finish(this.sealed, this.edge);
-    const signed = new GrowingTree(this.sealed, this.edge).root();
-    if ((await this.rootOfTiles(this.sealed))?.equals(signed) === true) return;
-    this.report.fault(
-      `the stored tiles do not make the checkpoint of ${this.sealed} events: they are missing or damaged`,
-    );
+    this.isDiffering = false;
+    const full = this.tree.takeChanged().filter((tile) => isFull(tile) && widthIn(this.sealed, tile) === TILE_WIDTH);
+    await this.compareTiles([...full, ...this.edge]);
+    const isCountRight = (await this.logs.countTiles(this.accountId)) === tilesIn(this.sealed);
+    const areRight = this.areTilesRight && !this.isDiffering && isCountRight;
+    // Beside events that were changed, nobody can say whether a tile is wrong.
+    if (this.areEventsRight && !areRight) this.report.fault(DAMAGED_TILES);
   }
 
-  private async rootOfTiles(size: number): Promise<Buffer | undefined> {
-    const [root] = await this.logs.hashesOf(this.accountId, [{ from: 0, to: size }]).catch(() => []);
-    return root;
+  private async compareTiles(made: readonly StoredTile[]): Promise<void> {
+    const stored = await this.logs.tiles(this.accountId, made);
+    const hashes = new Map(stored.map((tile) => [`${tile.level}/${tile.index}`, tile.hashes]));
+    if (!made.every((tile) => hashes.get(`${tile.level}/${tile.index}`)?.equals(tile.hashes))) this.isDiffering = true;
   }
 
   /** The checkpoint that follows the one of this size. */

@@ -139,7 +139,6 @@ async function verifyEvents(
 ): Promise<number> {
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), {
     fault: (what) => report.addSentence('seal', what),
-    tileFault: ({ what }) => report.addSentence('tile', what),
     unchecked: watcher.unchecked,
   });
   await sealed.begin();

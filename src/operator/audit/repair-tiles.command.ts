@@ -14,9 +14,9 @@ export function addRepairTilesCommand(audit: Command): void {
   const command = audit
     .command('repair-tiles')
     .description(
-      'Compute the tiles of the logs from the hashes of their events, check them against the signed checkpoints, and replace the stored tiles that differ. Each log that had such tiles is a line on stdout, which holds the account and what was done, separated by a tab. If the tiles of a log are then in order, the command ends the alarm about them. It runs as the owner of the tables',
+      'Make all tiles of a log anew from the hashes of its events, if they make its newest signed checkpoint, and end the alarm about them. Each log is a line on stdout, which holds the account and what was done, separated by a tab. It runs as the owner of the tables',
     )
-    .option('--account <id>', 'only this account (default: all)')
+    .option('--account <id>', 'this account (default: each one with an open alarm about its tiles)')
     .option(
       '--key <key>',
       'a public key that signed checkpoints and is not in CHECKPOINT_KEY, as GET /log/key answered it for any account, or a file that holds one; may be repeated, oldest first',
@@ -38,23 +38,15 @@ const GUARD =
   'the trigger log_tiles_guard is lifted while the tiles of a log are written, and restored in the same transaction';
 
 async function runRepair(database: MaintenanceDatabase, account: string | undefined, keysOf: KeysOf): Promise<void> {
-  let [logs, repaired, refused] = [0, 0, 0];
   console.error(GUARD);
-  const ended = await repairTiles(database, {
-    account,
-    keysOf,
-    repaired: (log) => {
-      logs += 1;
-      repaired += log.tiles;
-      if (log.tiles > 0) print(`${log.account}\t${log.tiles} tiles repaired`);
-      if (log.refusal === undefined) return;
-      refused += 1;
-      print(`${log.account}\tits tiles stay as they are: ${log.refusal}`);
-    },
-  });
-  for (const { account, what } of ended) tell(`the alarm of ${account} is ended: ${what}`);
-  const result =
-    refused === 0 ? 'all match their checkpoints' : `${refused} logs do not match theirs; run audit verify`;
-  console.error(`${repaired} tiles of ${logs} logs repaired: ${result}`);
-  if (refused > 0) throw new CheckFailed();
+  const logs = await repairTiles(database, account, keysOf);
+  for (const { account: log, refusal, ended } of logs) {
+    print(`${log}\t${refusal === undefined ? 'its tiles are made anew' : `its tiles stay as they are: ${refusal}`}`);
+    for (const { what } of ended) tell(`the alarm of ${log} is ended: ${what}`);
+  }
+  const refused = logs.filter(({ refusal }) => refusal !== undefined).length;
+  if (logs.length === 0) console.error('no alarm about tiles is open: --account names a log without one');
+  if (refused === 0) return;
+  console.error(`${refused} of ${logs.length} logs are not those that were signed: run audit verify`);
+  throw new CheckFailed();
 }

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
-import { onlyRow, onPrimary, queryNamed } from '../../../database/index.js';
-import { OF_RESERVATIONS } from '../revocations/credential-changes.js';
-import { BEGAN_LATER, WAS_IN_PROGRESS } from '../revocations/watermark.js';
+import { BEGAN_LATER, onlyRow, onPrimary, queryNamed, WAS_IN_PROGRESS } from '../../../database/index.js';
+
+/** See `isOfReservation`. The prefixes match the index. */
+const OF_RESERVATIONS = `left(stream_id, 3) in ('ra_', 'rd_') and type not like '%\\_updated.v1'`;
 
 /** $1: an earlier snapshot, or null. */
 const SINCE = onPrimary({

@@ -1,15 +1,8 @@
 import type { Pool } from 'pg';
 import { onPrimary, type Ref } from '../../../database/index.js';
-import { ChangeStreams, STREAM_LIMITS, type StreamEvent } from '../revocations/change-streams.js';
-import type { ChangeWatch } from '../revocations/change-watch.js';
-import { OF_RESERVATIONS } from '../revocations/credential-changes.js';
-import {
-  BEGAN_LATER,
-  changesSince,
-  type NewChanges,
-  WAS_IN_PROGRESS,
-  type Watermark,
-} from '../revocations/watermark.js';
+import type { LogTail, TailEvent } from '../../../event-log/index.js';
+import { LogChangeStreams, STREAM_LIMITS, type StreamEvent, TOLD } from '../revocations/change-streams.js';
+import { isOfReservation, nameOf } from '../revocations/credential-changes.js';
 
 /** Beyond this many changes at once, gateways ask about everything anew. */
 const MAX_CHANGES = 10_000;
@@ -29,10 +22,9 @@ export interface ChangedEdgePart extends Ref {
   readonly hostports: readonly string[];
 }
 
-const PREFIXES = `('edgt', 'ipp_', 'ipr_', 'bkdt')`;
 /** In the words of the index on it. */
 const RESTED = `r.until at time zone 'UTC' > $2::timestamptz at time zone 'UTC'
-  and r.until at time zone 'UTC' <= (select now from moment) at time zone 'UTC'`;
+  and r.until at time zone 'UTC' <= $3::timestamptz at time zone 'UTC'`;
 
 /** All claims of hostports, in all accounts, at an address, at a host, or at the hosts under a wildcard. */
 const CLAIMED_AT = `select c.account_id, substr(c.value, 10) as hostport from claims c where c.value = 'hostport:' || n.name
@@ -45,18 +37,10 @@ const CLAIMED_AT = `select c.account_id, substr(c.value, 10) as hostport from cl
       and reverse(host_of(c.value)) collate "C" >= reverse(substr(n.name, 2)) collate "C"
       and reverse(host_of(c.value)) collate "C" < reverse(substr(n.name, 3)) || '/' collate "C"`;
 
-/** $1 and $2: snapshot and clock of the last look, see CredentialChanges, which finds its events in the same way. */
 const CHANGES = onPrimary({
   name: 'edge_changes',
-  text: `with moment as materialized (select pg_current_snapshot() as snapshot, clock_timestamp() as now),
-    appended as materialized (
-      select e.account_id, e.stream_id from events e
-        where ${BEGAN_LATER} and left(e.stream_id, 4) in ${PREFIXES}
-      union all
-      select e.account_id, e.stream_id from events e
-        where ${WAS_IN_PROGRESS} and left(e.stream_id, 4) in ${PREFIXES}
-      limit ${MAX_CHANGES + 1}),
-    streams as materialized (select distinct account_id, stream_id from appended),
+  text: `with ${TOLD},
+    streams as materialized (select distinct account_id, stream_id from told where left(stream_id, 3) not in ('ra_', 'rd_')),
     changed as materialized (
       select s.account_id, s.stream_id as id from streams s where left(s.stream_id, 4) <> 'ipr_'
       union
@@ -70,65 +54,51 @@ const CHANGES = onPrimary({
           where h.account_id = c.account_id and h.edge_id = c.id
         ) as hostports
       from changed c where c.id is not null),
-    reservations as materialized (
-      select e.account_id, e.stream_id from events e where ${BEGAN_LATER} and ${OF_RESERVATIONS}
-      union all
-      select e.account_id, e.stream_id from events e where ${WAS_IN_PROGRESS} and ${OF_RESERVATIONS}
-      limit ${MAX_CHANGES + 1}),
     names as materialized (
-      select (
-          select coalesce(e.data::json ->> 'addr', e.data::json ->> 'domain') from events e
-          where e.account_id = r.account_id and e.stream_id = r.stream_id and e.stream_version = 1
-        ) as name from reservations r
+      select ${nameOf('told')} as name from told where left(stream_id, 3) in ('ra_', 'rd_')
       union
       select r.name from resting_names r where ${RESTED}
       limit ${MAX_CHANGES + 1}),
     concerned as materialized (
       select claimed.* from names n cross join lateral (${CLAIMED_AT}) claimed limit ${MAX_HOSTPORTS + 1}),
-    told as (
+    found as (
       select account_id, id, hostports from listed
       union all
       select distinct account_id, '', array[hostport] from concerned)
-    select snapshot::text, pg_postmaster_start_time()::text as server, now::text,
-      greatest((select count(*) from appended), (select count(*) from reservations), (select count(*) from names))
-          > ${MAX_CHANGES}
+    select (select count(*) from names) > ${MAX_CHANGES}
         or (select count(*) from concerned) + (select coalesce(sum(cardinality(hostports)), 0) from listed)
           > ${MAX_HOSTPORTS} as "isTooMany",
       (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id, 'hostports',
-          hostports)), '[]') from told) as changed
-    from moment`,
+          hostports)), '[]') from found) as changed`,
 });
 
-/** Finds the edges, IP policies, tunnel groups and reservations of all accounts that may have changed since a watermark. */
-export class EdgeChanges {
-  constructor(private readonly pool: Pool) {}
+/** Tells of the edges, IP policies, tunnel groups and reservations of all accounts that may have changed. */
+export class EdgeChanges extends LogChangeStreams<ChangedEdgePart> {
+  protected readonly statement = CHANGES;
 
-  since(last: Watermark | undefined): Promise<NewChanges<ChangedEdgePart>> {
-    return changesSince(this.pool, CHANGES, [last?.snapshot ?? null, last?.now ?? null], last);
+  constructor(tail: Pick<LogTail, 'add' | 'remove'>, pool: Pool, warn: (message: string) => void) {
+    super(tail, pool, warn, { ...STREAM_LIMITS, maxUnreadBytes: MAX_UNREAD_BYTES });
   }
-}
 
-/** A class of its own, so that it can be injected beside the streams about credentials. */
-export class EdgeChangeStreams extends ChangeStreams<ChangedEdgePart> {
-  constructor(watch: ChangeWatch<ChangedEdgePart>) {
-    super(watch, edgeEvents, { ...STREAM_LIMITS, maxUnreadBytes: MAX_UNREAD_BYTES });
+  protected concerns(event: TailEvent): boolean {
+    return /^(edgt|ipp_|ipr_|bkdt)/.test(event.stream_id) || isOfReservation(event);
   }
-}
 
-/** The events about edges. Each is of one account; the accounts with the fewest hostports come first. */
-function* edgeEvents(changed: readonly ChangedEdgePart[]): Generator<StreamEvent> {
-  const ofAccounts = new Map<string, ChangedEdgePart[]>();
-  for (const part of changed) {
-    const parts = ofAccounts.get(part.accountId) ?? [];
-    parts.push(part);
-    ofAccounts.set(part.accountId, parts);
-  }
-  const hostportsOf = (parts: readonly ChangedEdgePart[]): number =>
-    parts.reduce((sum, { hostports }) => sum + hostports.length, 0);
-  for (const [account_id, parts] of [...ofAccounts].sort(([, a], [, b]) => hostportsOf(a) - hostportsOf(b))) {
-    for (const some of slicesOf(parts)) {
-      const hostports = [...new Set(some.flatMap((part) => part.hostports))];
-      yield { name: 'changed', data: { account_id, ids: some.map(({ id }) => id).filter(Boolean), hostports } };
+  /** Each event is of one account; the accounts with the fewest hostports come first. */
+  protected *eventsOf(changed: readonly ChangedEdgePart[]): Generator<StreamEvent> {
+    const ofAccounts = new Map<string, ChangedEdgePart[]>();
+    for (const part of changed) {
+      const parts = ofAccounts.get(part.accountId) ?? [];
+      parts.push(part);
+      ofAccounts.set(part.accountId, parts);
+    }
+    const hostportsOf = (parts: readonly ChangedEdgePart[]): number =>
+      parts.reduce((sum, { hostports }) => sum + hostports.length, 0);
+    for (const [account_id, parts] of [...ofAccounts].sort(([, a], [, b]) => hostportsOf(a) - hostportsOf(b))) {
+      for (const some of slicesOf(parts)) {
+        const hostports = [...new Set(some.flatMap((part) => part.hostports))];
+        yield { name: 'changed', data: { account_id, ids: some.map(({ id }) => id).filter(Boolean), hostports } };
+      }
     }
   }
 }

@@ -3,14 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { malformed, quoted } from '../../../kernel/problem.js';
 import { canonicalHost, ParseError } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
+import { answerStream, EVENT_STREAM } from '../../http/event-stream.js';
 import { ApiField, ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
 import { MAX_HOSTPORT_BYTES } from '../../tcp-edges/hostport.js';
 import { requiredParameter } from '../binds/binds.resource.js';
 import { readRequiredParameter } from '../binds/gateway-requests.js';
 import { gatewayReader } from '../revocations/change-streams.js';
-import { EVENT_STREAM } from '../revocations/revocations.controller.js';
-import { EdgeChangeStreams } from './edge-changes.js';
+import { EdgeChanges } from './edge-changes.js';
 import { EdgePorts } from './edge-ports.js';
 
 const HOST = '1.tcp.example.com';
@@ -32,7 +32,7 @@ export class PortsOfHost {
 export class ServedEdgesController {
   constructor(
     private readonly edgePorts: EdgePorts,
-    private readonly streams: EdgeChangeStreams,
+    private readonly streams: EdgeChanges,
   ) {}
 
   @Get('ports')
@@ -65,9 +65,7 @@ export class ServedEdgesController {
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const stream =
-      request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), gatewayReader(gatewayOf(request)));
-    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
+    await answerStream(request, reply, () => this.streams.open(signalOf(request), gatewayReader(gatewayOf(request))));
   }
 }
 

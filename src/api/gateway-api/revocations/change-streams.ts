@@ -1,19 +1,24 @@
-import { Readable } from 'node:stream';
 import type { OnModuleDestroy } from '@nestjs/common';
-import type { Ref } from '../../../database/index.js';
+import type { Pool } from 'pg';
+import {
+  type NamedStatement,
+  type NewRows,
+  onlyRow,
+  queryNamed,
+  type Ref,
+  type RowReader,
+} from '../../../database/index.js';
+import type { LogTail, TailEvent } from '../../../event-log/index.js';
 import { type Gateway, servesAccount } from '../../../kernel/caller.js';
+import { messageOf } from '../../../kernel/error-message.js';
 import { Places } from '../../../kernel/places.js';
-import type { ChangeWatch } from './change-watch.js';
+import { EventStream, type EventStreamLimits } from '../../http/event-stream.js';
 
-export interface StreamLimits {
-  /** The longest silence of a stream, so that each side notices that the other one is away. */
-  readonly heartbeatMs: number;
+export interface StreamLimits extends EventStreamLimits {
   /** Maximum streams of one instance. */
   readonly maxStreams: number;
   /** Maximum streams of one token, user or bot at one instance: none can take the streams of all others. */
   readonly maxStreamsOfToken: number;
-  /** What a stream may hold for a slow reader. */
-  readonly maxUnreadBytes: number;
 }
 
 /** An event of a stream, after `ready`. */
@@ -48,32 +53,41 @@ export const STREAM_LIMITS: StreamLimits = {
   maxStreamsOfToken: 10,
   maxUnreadBytes: 1024 * 1024,
 };
-/** When a gateway should reconnect. */
-const RETRY_MS = 1_000;
-/** How long a reader may take to read the end of its stream before the connection is cut. */
-const MAX_ENDING_MS = 1_000;
+/** Without new rows, only every fourth look asks what the time has changed. */
+const LOOKS_BETWEEN_TIMES = 4;
+
+/** By the database's clock. */
+export interface TimeSpan {
+  readonly since: string;
+  readonly until: string;
+}
 
 /**
  * Changes as Server-Sent Events. The service keeps nothing for a gateway. A stream begins with `ready`; when it ends,
  * the gateway opens another one and rechecks what it holds.
  */
-export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy {
-  private readonly streams = new Set<Readable>();
+export abstract class ChangeStreams<Row, Changed extends Ref = Ref> implements OnModuleDestroy, RowReader<Row> {
+  private readonly streams = new Map<EventStream, StreamReader<Changed>>();
   private readonly places: Places;
-  private readonly behind = new WeakSet<Readable>();
-  /** The number of the last event of each stream. */
-  private readonly numbers = new WeakMap<Readable, number>();
-  private heartbeat: NodeJS.Timeout | undefined;
+  private looks = 0;
+  private since: string | undefined;
+  /** The look-ups, one after the other. */
+  private looking = Promise.resolve();
   private isStopping = false;
 
   constructor(
-    private readonly watch: ChangeWatch<Changed>,
-    /** The events that tell of these changes, in their order. */
-    private readonly eventsOf: (changed: readonly Changed[]) => Iterable<StreamEvent>,
+    private readonly rows: Pick<NewRows<Row>, 'add' | 'remove'>,
+    private readonly warn: (message: string) => void,
     private readonly limits: StreamLimits = STREAM_LIMITS,
   ) {
     this.places = new Places([limits.maxStreams, limits.maxStreamsOfToken]);
   }
+
+  protected abstract concerns(row: Row): boolean;
+  /** What changed by these rows, or by the passing of time. Undefined: too much. */
+  abstract changedBy(rows: readonly Row[], span: TimeSpan): Promise<readonly Changed[] | undefined>;
+  /** The events that tell of these changes, in their order. */
+  protected abstract eventsOf(changed: readonly Changed[]): Iterable<StreamEvent>;
 
   /** Open streams of this process. */
   get size(): number {
@@ -83,43 +97,68 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
   /** Ends every stream, since an open connection would delay the shutdown. */
   onModuleDestroy(): void {
     this.isStopping = true;
-    for (const stream of this.streams) end(stream);
+    this.lost();
   }
 
   /**
    * Opens a stream of the changes that the reader hears. Throws Problem 429 above the maximum of the reader, and 503 above
    * that of the instance. Rejects if the database is away.
    */
-  async open(disconnected: AbortSignal, reader: StreamReader<Changed>): Promise<Readable> {
+  async open(disconnected: AbortSignal, reader: StreamReader<Changed>): Promise<EventStream> {
     const leave = this.enter(reader);
-    const stream = this.make();
-    const listener = {
-      changed: (refs: readonly Changed[]) => {
-        this.tell(
-          stream,
-          refs.flatMap((ref) => reader.heardOf(ref) ?? []),
-        );
-      },
-      lost: () => end(stream),
-    };
+    const stream = new EventStream(disconnected, this.limits);
+    this.streams.set(stream, reader);
     stream.once('close', () => {
-      this.watch.remove(listener);
-      this.remove(stream);
+      this.streams.delete(stream);
+      if (this.size === 0) this.stop();
       leave();
     });
-    stream.push(`retry: ${RETRY_MS}\n\n`);
     try {
-      await this.watch.add(listener);
+      const now = await this.rows.add(this);
+      this.since ??= now;
     } catch (error) {
       stream.destroy();
       throw error;
     }
-    this.event(stream, 'ready', {});
-    if (this.isStopping) end(stream);
-    // Without the signal a closed connection would be noticed only at the next message.
-    if (disconnected.aborted) stream.destroy();
-    disconnected.addEventListener('abort', () => stream.destroy(), { once: true });
+    stream.event('ready', {});
+    if (this.isStopping) stream.finish();
     return stream;
+  }
+
+  news(rows: readonly Row[], now: string): void {
+    const concerned = rows.filter((row) => this.concerns(row));
+    this.looks += 1;
+    if (concerned.length === 0 && this.looks % LOOKS_BETWEEN_TIMES > 0) return;
+    const span = { since: this.since ?? now, until: now };
+    this.since = now;
+    this.looking = this.looking.then(() => this.look(concerned, span));
+  }
+
+  /** Each stream ends, so that its reader opens another one and asks anew. */
+  lost(): void {
+    this.since = undefined;
+    for (const stream of this.streams.keys()) stream.finish();
+  }
+
+  private stop(): void {
+    this.rows.remove(this);
+    this.since = undefined;
+  }
+
+  private async look(rows: readonly Row[], span: TimeSpan): Promise<void> {
+    if (this.since === undefined) return;
+    try {
+      const changed = await this.changedBy(rows, span);
+      if (changed === undefined) throw new Error('too many changes at once');
+      for (const [stream, reader] of this.streams) {
+        const heard = changed.flatMap((one) => reader.heardOf(one) ?? []);
+        for (const { name, data } of this.eventsOf(heard)) stream.event(name, data);
+      }
+    } catch (error) {
+      this.warn(`readers of a stream of changes must ask anew: ${messageOf(error)}`);
+      this.stop();
+      this.lost();
+    }
   }
 
   private enter({ place, who, advice }: StreamReader<Changed>): () => void {
@@ -127,54 +166,29 @@ export class ChangeStreams<Changed extends Ref = Ref> implements OnModuleDestroy
     const own = `${who} already has ${maxStreamsOfToken} streams of changes at this instance; ${advice}.`;
     return this.places.enter([place], own, `This instance already has ${maxStreams} streams of changes; close one.`);
   }
-
-  private make(): Readable {
-    const stream = new Readable({ read: () => undefined });
-    this.streams.add(stream);
-    this.heartbeat ??= setInterval(() => this.beat(), this.limits.heartbeatMs).unref();
-    return stream;
-  }
-
-  private remove(stream: Readable): void {
-    this.streams.delete(stream);
-    if (this.streams.size > 0) return;
-    clearInterval(this.heartbeat);
-    this.heartbeat = undefined;
-  }
-
-  private tell(stream: Readable, changed: readonly Changed[]): void {
-    for (const { name, data } of this.eventsOf(changed)) this.event(stream, name, data);
-  }
-
-  /** Events of a stream are numbered from 0 on, so that its reader sees if one is lost on the way. */
-  private event(stream: Readable, name: StreamEvent['name'] | 'ready', data: object): void {
-    const number = (this.numbers.get(stream) ?? -1) + 1;
-    this.numbers.set(stream, number);
-    this.send(stream, `id: ${number}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
-  }
-
-  private send(stream: Readable, text: string): void {
-    if (stream.readableEnded || stream.destroyed) return;
-    stream.push(text);
-    if (stream.readableLength > this.limits.maxUnreadBytes) stream.destroy();
-  }
-
-  /**
-   * Cuts a stream whose reader was behind at two beats: its changes would come too late. At one beat, a new stream may
-   * have no reader yet.
-   */
-  private beat(): void {
-    for (const stream of this.streams) {
-      const wasBehind = this.behind.delete(stream);
-      if (stream.readableLength === 0) this.send(stream, `: nothing new\nid: ${this.numbers.get(stream) ?? 0}\n\n`);
-      else if (wasBehind) stream.destroy();
-      else this.behind.add(stream);
-    }
-  }
 }
 
-/** Ends a stream. What its reader does not take soon is cut off. */
-export function end(stream: Readable): void {
-  if (!stream.destroyed) stream.push(null);
-  setTimeout(() => stream.destroy(), MAX_ENDING_MS).unref();
+/** SQL of the events that a look-up is about: $1. $2 and $3 are its span. */
+export const TOLD = `told as materialized (
+  select * from json_to_recordset($1::json) as t(account_id text, stream_id text, type text, position bigint))`;
+
+/** Streams of what the events of the log mean, as a statement finds it. */
+export abstract class LogChangeStreams<Changed extends Ref> extends ChangeStreams<TailEvent, Changed> {
+  protected abstract readonly statement: NamedStatement;
+
+  constructor(
+    tail: Pick<LogTail, 'add' | 'remove'>,
+    private readonly pool: Pool,
+    warn: (message: string) => void,
+    limits?: StreamLimits,
+  ) {
+    super(tail, warn, limits);
+  }
+
+  async changedBy(events: readonly TailEvent[], { since, until }: TimeSpan): Promise<readonly Changed[] | undefined> {
+    type Found = { readonly isTooMany: boolean; readonly changed: readonly Changed[] };
+    const { rows } = await queryNamed<Found>(this.pool, this.statement, [JSON.stringify(events), since, until]);
+    const { isTooMany, changed } = onlyRow(rows);
+    return isTooMany ? undefined : changed;
+  }
 }

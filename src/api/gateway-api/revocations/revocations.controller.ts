@@ -2,17 +2,16 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Gateway } from '../../../kernel/caller.js';
 import { RouteConfig } from '../../http/documentation.js';
+import { answerStream, EVENT_STREAM } from '../../http/event-stream.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, signalOf } from '../../http/request-context.js';
-import { ChangeStreams, gatewayReader, type StreamReader } from './change-streams.js';
-import type { GatewayChange } from './credential-changes.js';
-
-export const EVENT_STREAM = 'text/event-stream';
+import { gatewayReader, type StreamReader } from './change-streams.js';
+import { CredentialChanges, type GatewayChange } from './credential-changes.js';
 
 @ApiTag('SSH gateways')
 @Controller('ssh_gateway/changes')
 export class RevocationsController {
-  constructor(private readonly streams: ChangeStreams<GatewayChange>) {}
+  constructor(private readonly streams: CredentialChanges) {}
 
   @Get()
   @RouteConfig({ isForGateways: true })
@@ -30,9 +29,7 @@ export class RevocationsController {
     },
   )
   async changes(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const stream =
-      request.method === 'HEAD' ? '' : await this.streams.open(signalOf(request), readerOf(gatewayOf(request)));
-    void reply.header('content-type', EVENT_STREAM).header('x-accel-buffering', 'no').send(stream);
+    await answerStream(request, reply, () => this.streams.open(signalOf(request), readerOf(gatewayOf(request))));
   }
 }
 

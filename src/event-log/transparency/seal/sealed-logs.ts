@@ -1,6 +1,15 @@
-import { type Connections, type NamedStatement, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
+import { type Connections, type NamedStatement, onlyRow, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
 import { foldNodes, HASH_BYTES, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
-import { edgeTiles, entriesOf, hashOfEntries, type StoredTile, spanOf, type TileName, widthIn } from '../tree/tiles.js';
+import {
+  edgeTiles,
+  entriesOf,
+  hashOfEntries,
+  type StoredTile,
+  spanOf,
+  TILE_WIDTH,
+  type TileName,
+  widthIn,
+} from '../tree/tiles.js';
 
 /** The length of a log, and the length that is sealed. The log may be longer or shorter than its last checkpoint. */
 export interface LogState {
@@ -75,14 +84,9 @@ const TILES: NamedStatement = {
       select * from log_tiles t where t.account_id = $1 and t.level = wanted.level and t.index = wanted.index limit 1) t`,
 };
 
-/**
- * The stored tiles that do not belong to the tree of a size. A level has a tile for each 256 subtrees of 256^level
- * leaves.
- */
-const SURPLUS: NamedStatement = {
-  name: 'surplus_tiles',
-  text: `select level, index::float8 as index from log_tiles where account_id = $1
-    and (level not between 0 and 6 or index < 0 or index >= (($2::bigint >> (8 * level)) + 255) / 256) order by level, index`,
+const COUNT_TILES: NamedStatement = {
+  name: 'count_tiles',
+  text: 'select count(*)::int as count from log_tiles where account_id = $1',
 };
 
 /**
@@ -142,9 +146,18 @@ export class SealedLogs {
     return (await queryNamed<StoredTile & object>(this.connections, TILES, [accountId, JSON.stringify(wanted)])).rows;
   }
 
-  /** The names of stored tiles that the tree of this size does not have. */
-  async surplus(accountId: string, size: number): Promise<TileName[]> {
-    return (await queryNamed<TileName & object>(this.connections, SURPLUS, [accountId, size])).rows;
+  /** The leaves from one size to another, as the stored tiles have them. There are fewer if tiles are missing or cut. */
+  async tileLeaves(accountId: string, from: number, to: number): Promise<Buffer[]> {
+    const first = Math.floor(from / TILE_WIDTH);
+    const count = Math.ceil(to / TILE_WIDTH) - first;
+    const names = Array.from({ length: count }, (_, i) => ({ level: 0, index: first + i }));
+    const tiles = (await this.tiles(accountId, names)).toSorted((a, b) => a.index - b.index);
+    const leaves = entriesOf(Buffer.concat(tiles.map(({ hashes }) => hashes)));
+    return leaves.slice(from - first * TILE_WIDTH, to - first * TILE_WIDTH);
+  }
+
+  async countTiles(accountId: string): Promise<number> {
+    return onlyRow((await queryNamed<{ count: number }>(this.connections, COUNT_TILES, [accountId])).rows).count;
   }
 
   /** The tiles at the right edge of the tree of this size. Throws TilesDamaged if one is missing or cut. */

@@ -64,6 +64,13 @@ export function edgeTiles(size: number): TileName[] {
   return tiles;
 }
 
+/** The number of tiles of a tree of this size. */
+export function tilesIn(size: number): number {
+  let count = 0;
+  for (let hashes = size; hashes > 0; hashes = Math.floor(hashes / TILE_WIDTH)) count += Math.ceil(hashes / TILE_WIDTH);
+  return count;
+}
+
 export const isFull = ({ hashes }: StoredTile): boolean => hashes.length === TILE_WIDTH * HASH_BYTES;
 
 /** Adds leaves at the right edge of a tree, tile after tile, and keeps the tiles that changed. */
