@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-// Checks an exported log against a signed checkpoint, without the service and its code: node verify-log.mjs EXPORT CHECKPOINT KEY
-// EXPORT is the output of `audit export`, CHECKPOINT that of GET /log/checkpoint or `audit witness`, KEY that of GET /log/key or a witness's.
+// Checks an exported log against a signed checkpoint, without the service and its code:
+// node verify-log.mjs EXPORT CHECKPOINT KEY [KEYS]
+// EXPORT is GET /log/export or `audit export`, CHECKPOINT is GET /log/checkpoint or of `audit witness`, KEY is GET /log/key or a
+// witness's. KEYS is GET /events?type=api_key_created.v1 as lines (Accept: application/x-ndjson): only these may be hidden.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 
@@ -9,8 +11,16 @@ const say = (line) => console.log(line.replace(/\p{Cc}/gu, (control) => encodeUR
 const end = (code, line) => process.exit(say(line) ?? code);
 const refuse = (what) => end(1, `REFUSED: ${what}`);
 process.on('uncaughtException', (error) => end(2, error.message));
-const [exportFile, checkpointFile, keyFile] = process.argv.slice(2);
-if (process.argv.length !== 5) end(2, 'usage: node verify-log.mjs EXPORT CHECKPOINT KEY');
+const [exportFile, checkpointFile, keyFile, keysFile] = process.argv.slice(2);
+if (![5, 6].includes(process.argv.length)) end(2, 'usage: node verify-log.mjs EXPORT CHECKPOINT KEY [KEYS]');
+const mayHide =
+  keysFile &&
+  new Set(
+    readFileSync(keysFile, 'utf8')
+      .split('\n')
+      .filter(Boolean)
+      .map((one) => JSON.parse(one).logposition),
+  );
 const sha256 = (...parts) => createHash('sha256').update(Buffer.concat(parts)).digest();
 
 // A key is name+id+base64(1, or 4 for a witness; 32 bytes of Ed25519); the id begins the hash of the name and the key.
@@ -55,6 +65,10 @@ const node = (left, right) => sha256(Buffer.from([1]), left, right);
 const add = (hash, size = 1) =>
   subtrees.at(-1)?.size === size ? add(node(subtrees.pop().hash, hash), 2 * size) : subtrees.push({ size, hash });
 
+// Of a hidden event there is the hash alone, so that nobody who reads the export can guess a key.
+const isHidden = (e) => e.hidden === true && Object.keys(e).length === 3 && /^[0-9a-f]{64}$/.test(e.leaf_hash);
+const hidden = [];
+
 let [events, rest] = [0, ''];
 for await (const chunk of createReadStream(exportFile, 'utf8')) {
   const lines = (rest + chunk).split('\n');
@@ -64,9 +78,10 @@ for await (const chunk of createReadStream(exportFile, 'utf8')) {
     try {
       const event = JSON.parse(one);
       if (event.position !== events) refuse(`line ${events} has position ${JSON.stringify(event.position)}`);
-      if (!origin.endsWith(`/${event.account_id}`)) refuse(`line ${events} is of account ${event.account_id}`);
-      const isTrue = typeof event.event_id === 'string' && isWritten(event) && leafOf(event) === event.leaf_hash;
-      if (!isTrue) refuse(`position ${events}: the event does not have its hash`);
+      if (isHidden(event)) hidden.push(events);
+      else if (!origin.endsWith(`/${event.account_id}`)) refuse(`line ${events} is of account ${event.account_id}`);
+      const isTrue = () => typeof event.event_id === 'string' && isWritten(event) && leafOf(event) === event.leaf_hash;
+      if (hidden.at(-1) !== events && !isTrue()) refuse(`position ${events}: the event does not have its hash`);
       if (events <= size) add(Buffer.from(event.leaf_hash, 'hex'));
     } catch {
       refuse(`line ${events} is no event`);
@@ -77,4 +92,8 @@ if (rest !== '') refuse('the export ends in the middle of a line');
 if (events < size) refuse(`the export has ${events} events, and the checkpoint covers ${size}`);
 const root = subtrees.reduceRight((right, { hash }) => (right ? node(hash, right) : hash), undefined) ?? sha256();
 if (root.toString('base64') !== rootText) refuse(`the first ${size} events are not those that were signed`);
+const wrong = hidden.find((position) => mayHide && !mayHide.has(position));
+if (wrong !== undefined) refuse(`position ${wrong} is hidden, and is no creation of an API key`);
 say(`OK: the first ${size} of ${events} events are those that ${origin} signed`);
+if (hidden.length > 0) say(`hidden, with their hashes alone: ${hidden.join(', ')}`);
+if (events > size) say(`not covered by the checkpoint: ${events - size} newer`);

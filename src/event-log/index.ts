@@ -43,9 +43,9 @@ export {
   type Row,
   type Table,
 } from './read-model.js';
-
-// Export and import
 export { exportAll, exportLog } from './transfer/export-all.js';
+// Export and import
+export { exportPage } from './transfer/export-pages.js';
 export { LogFileError } from './transfer/log-file.js';
 export { type ImportedLog, importLogs } from './transfer/log-import.js';
 export { verifyFile } from './transfer/verify-file.js';

@@ -6,15 +6,22 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import { REPOSITORY } from '../support/documents.js';
 import { runCli } from '../support/process.js';
-import { startService } from '../support/service.js';
+import { ADMIN_KEY, startService } from '../support/service.js';
 
 let folder: string;
 let exported: string;
 let checkpoint: string;
+let overHttp: string;
+let keys: string;
 let key: string;
 
 /** The verifier's last line for these files, with its exit code. */
-async function verified(files: { exported?: string; checkpoint?: string; key?: string }): Promise<[string, number]> {
+async function verified(files: {
+  exported?: string;
+  checkpoint?: string;
+  key?: string;
+  keys?: string;
+}): Promise<[string, number]> {
   const contents = Object.entries({ exported, checkpoint, key, ...files });
   const paths = contents.map(([name]) => join(folder, name));
   await Promise.all(contents.map(([, text], i) => writeFile(paths[i] ?? '', text)));
@@ -42,6 +49,12 @@ beforeAll(async () => {
   key = (await service.admin.get('/log/key')).body;
   await service.admin.post('/edges/tcp', { hostports: ['c.example:1'] });
   exported = (await runCli({ DATABASE_URL: service.databaseUrl }, 'audit', 'export')).stdout;
+  const lines = async (path: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${ADMIN_KEY}`, accept: 'application/x-ndjson' };
+    return (await fetch(service.app.url + path, { headers })).text();
+  };
+  overHttp = await lines('/log/export');
+  keys = await lines('/events?type=api_key_created.v1');
   await service.stop();
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -49,6 +62,61 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const lines = (): string[] => exported.trimEnd().split('\n');
 const ofAccount = (): string => key.split('+')[0] ?? '';
 const other = 'tunnels.example.com/ac_000000000000000000000000000';
+
+const hide = (text: string, position: number): string => {
+  const at = text.trimEnd().split('\n');
+  const { leaf_hash } = JSON.parse(at[position - 1] ?? '');
+  at[position - 1] = JSON.stringify({ position, leaf_hash, hidden: true });
+  return `${at.join('\n')}\n`;
+};
+
+describe('GET /log/export', () => {
+  it('is what `audit export` writes, but for events with the hash of an API key', () => {
+    const theirs = overHttp.trimEnd().split('\n');
+    expect(theirs).toHaveLength(lines().length);
+    const hidden = theirs.flatMap((line, n) => (line === lines()[n] ? [] : [n + 1]));
+    const created = keys
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).logposition);
+    expect(hidden).toEqual(created);
+    expect(hidden.length).toBeGreaterThan(0);
+    for (const position of hidden) {
+      const { leaf_hash } = JSON.parse(lines()[position - 1] ?? '');
+      expect(JSON.parse(theirs[position - 1] ?? '')).toEqual({ position, leaf_hash, hidden: true });
+    }
+    expect(overHttp).not.toContain('token_hash');
+  });
+
+  it('is verified by what HTTP gives alone, and says what it did not cover', async () => {
+    const [said, code] = await verified({ exported: overHttp, keys });
+    expect(code).toBe(0);
+    expect(said).toMatch(
+      /^OK: the first 5 of 6 events.*\nhidden, with their hashes alone: .*\nnot covered by the checkpoint: 1 newer$/,
+    );
+  });
+
+  it.each<[string, () => string, RegExp]>([
+    [
+      'a changed byte of a line that is not hidden',
+      () => overHttp.replace('127.0.0.1', '192.0.2.1'),
+      /does not have its hash$/,
+    ],
+    [
+      'a line hidden that should not be',
+      () => hide(overHttp, lines().length),
+      /is hidden, and is no creation of an API key$/,
+    ],
+    [
+      'a hidden line with another hash',
+      () => overHttp.replace(/("leaf_hash":")(\w)(\w+","hidden")/, (_, a, b, c) => `${a}${b === '0' ? '1' : '0'}${c}`),
+      /are not those that were signed$/,
+    ],
+  ])('%s is refused', async (_, changed, said) => {
+    expect(changed()).not.toBe(overHttp);
+    expect(await verified({ exported: changed(), keys })).toEqual([expect.stringMatching(said), 1]);
+  });
+});
 
 describe('docs/verify-log.mjs', () => {
   it('finds a log in order that has grown since its checkpoint', async () => {
@@ -107,7 +175,7 @@ describe('docs/verify-log.mjs', () => {
   });
 
   it('tells a mistake of its caller by another exit code, without a stack', async () => {
-    expect(await run()).toEqual(['usage: node verify-log.mjs EXPORT CHECKPOINT KEY', 2]);
+    expect(await run()).toEqual(['usage: node verify-log.mjs EXPORT CHECKPOINT KEY [KEYS]', 2]);
     const [checkpointFile, keyFile] = [join(folder, 'checkpoint'), join(folder, 'key')];
     for (const files of [
       ['none', checkpointFile, keyFile],

@@ -50,7 +50,7 @@ export class ApiClient {
     const url = path.startsWith('http') ? path : this.url + path;
     const authorization = this.token === undefined ? undefined : { authorization: `Bearer ${this.token}` };
     const { status, headers: answered, text } = await exchange(url, method, { ...authorization, ...headers }, body);
-    const isText = answered.get('content-type')?.includes('json') !== true;
+    const isText = !/\bjson\b/.test(answered.get('content-type') ?? '');
     const answer = { status, headers: answered, body: text === '' ? undefined : isText ? text : JSON.parse(text) };
     expectDescribed({ method, url, sent: body, ...answer });
     return answer;

@@ -1,12 +1,14 @@
 import { Module } from '@nestjs/common';
 import { EventFeed } from './event-feed.js';
 import { EventsController } from './events.controller.js';
+import { ExportController } from './export.controller.js';
 import { LineFeed } from './line-feed.js';
 import { LiveFeed } from './live-feed.js';
+import { LogExport } from './log-export.js';
 
 @Module({
-  controllers: [EventsController],
-  providers: [EventFeed, LineFeed, LiveFeed],
+  controllers: [EventsController, ExportController],
+  providers: [EventFeed, LineFeed, LiveFeed, LogExport],
   exports: [LineFeed, LiveFeed],
 })
 export class AuditModule {}

@@ -24,6 +24,11 @@ export class CloudEvents {
     this.hiddenFields = new Map(facts.map(([type, { hidden = [] }]) => [type, hidden]));
   }
 
+  /** Types with fields that no answer shows. */
+  get hiddenTypes(): readonly string[] {
+    return this.types.filter((type) => (this.hiddenFields.get(type) ?? []).length > 0);
+  }
+
   /**
    * The lines of events that follow each other, up to one that cannot be read. Throws Problem if that is the first: it
    * names the position.

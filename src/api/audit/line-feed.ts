@@ -13,6 +13,9 @@ const MAX_STALL_MS = 60_000;
 const MAX_READERS_PER_ACCOUNT = 20;
 const TOO_MANY = `The account already has ${MAX_READERS_PER_ACCOUNT} readers of lines on this instance; close one.`;
 
+/** Where the lines come from: the feed itself, or the export. */
+export type LinePages = Pick<EventFeed, 'nextPage'>;
+
 /** The log as lines: every event that a request selects, oldest first. A reader holds no connection while it stalls. */
 @Injectable()
 export class LineFeed {
@@ -31,11 +34,16 @@ export class LineFeed {
   }
 
   /** Runs `select` as a reader of its account. Throws Problem 429 if the account has too many readers. */
-  async open(reader: Reader, select: () => Promise<FeedSelection>, limit: number | undefined): Promise<Readable> {
+  async open(
+    reader: Reader,
+    select: () => Promise<FeedSelection>,
+    limit: number | undefined,
+    pages: LinePages = this.feed,
+  ): Promise<Readable> {
     const leave = await this.enter(reader);
     try {
       const ending = new AbortController();
-      const lines = this.lines(await select(), limit ?? Number.POSITIVE_INFINITY, ending.signal);
+      const lines = this.lines(pages, await select(), limit ?? Number.POSITIVE_INFINITY, ending.signal);
       const stream = Readable.from(
         this.unlessStalled(lines, () => stream.destroy()),
         { objectMode: false },
@@ -63,12 +71,17 @@ export class LineFeed {
    * Chunks of lines. The last line may be the problem that an event cannot be read. It reads the next chunk while the
    * reader takes the last one.
    */
-  private async *lines(selection: FeedSelection, limit: number, signal: AbortSignal): AsyncGenerator<string> {
+  private async *lines(
+    pages: LinePages,
+    selection: FeedSelection,
+    limit: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
     let left = limit;
     const read = (after: number): Promise<FeedPage> => {
       const size = { ...CHUNK, events: Math.min(CHUNK.events, left) };
       const from = { ...selection, span: { ...selection.span, after } };
-      const page = this.chunks.run(selection.accountId, () => this.feed.nextPage(from, signal, size));
+      const page = this.chunks.run(selection.accountId, () => pages.nextPage(from, signal, size));
       // A reader that goes away never awaits this page.
       page.catch(() => undefined);
       return page;

@@ -58,14 +58,16 @@ export interface RecordLine {
 const copyLines = (query: string): string =>
   `copy (${query}) to stdout (format csv, delimiter e'\\x02', quote e'\\x01')`;
 
-/** The query with which PostgreSQL writes the lines of a log. */
-export const exportQuery = (account: string, { after = 0, upTo }: { after?: number; upTo?: number } = {}): string =>
-  copyLines(`select concat('{"account_id":', to_json(account_id), ',"position":', position, ',"stream_id":', to_json(stream_id),
+/** SQL for the line of an event. */
+export const EVENT_LINE = `concat('{"account_id":', to_json(account_id), ',"position":', position, ',"stream_id":', to_json(stream_id),
     ',"stream_version":', stream_version, ',"event_id":"', event_id, '","type":', to_json(type),
     ',"data":', to_json(data), ',"metadata":', to_json(metadata),
     ',"occurred_at":"', ${timeText('occurred_at')}, '","recorded_at":"', ${timeText('recorded_at')},
-    '","leaf_hash":"', encode(leaf_hash, 'hex'), '"}')
-  from events where account_id = ${sqlLiteral(account)} and position > ${after}
+    '","leaf_hash":"', encode(leaf_hash, 'hex'), '"}')`;
+
+/** The query with which PostgreSQL writes the lines of a log. */
+export const exportQuery = (account: string, { after = 0, upTo }: { after?: number; upTo?: number } = {}): string =>
+  copyLines(`select ${EVENT_LINE} from events where account_id = ${sqlLiteral(account)} and position > ${after}
     ${upTo === undefined ? '' : `and position <= ${upTo}`} order by position`);
 
 interface Leaving {

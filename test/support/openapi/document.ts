@@ -155,7 +155,7 @@ function share<Place extends string | number>(
 }
 
 /** A field, a parameter and a response stand in one line each, and no blank before them. */
-const MAX_WIDTH = 400;
+const MAX_WIDTH = 800;
 
 function printed(value: unknown): string {
   const line = JSON.stringify(value);
