@@ -8,7 +8,7 @@ import type { FirstAccount } from './access/accounts/first-account.js';
 import { Authentication } from './access/authentication/authentication.js';
 import { requestLimitsOf } from './access/authentication/request-limits.js';
 import { appModule } from './app.module.js';
-import type { Config } from './config/config.js';
+import { bootstrapKeyOf, type Config } from './config/config.js';
 import { RequestLog } from './http/logging/request-log.js';
 import type { Route } from './http/routes.js';
 import { fastifyOptions, serveHttp } from './http/server.js';
@@ -56,6 +56,7 @@ async function serve(
     new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
     { logger: log, bodyParser: false, abortOnError: false },
   );
+  warnOfShortKey(config, log);
   const requestLimits = requestLimitsOf(config, (line) => log.warn(line, 'RequestLimits'));
   const authentication = nest.get(Authentication);
   const incidents = nest.get(Incidents);
@@ -63,6 +64,17 @@ async function serve(
   const routes = serveHttp(nest, { ids, config, requestLog, authentication, failed, requestLimits });
   await listen(nest, config);
   return { nest, url: await nest.getUrl(), routes, database, close: () => close(nest, database) };
+}
+
+/** An auditor who exports the log has the leaf hash of each event, and could guess the key that a person chose. */
+const SAFE_KEY_CHARACTERS = 32;
+
+function warnOfShortKey(config: Config, log: ServiceLog): void {
+  if ((bootstrapKeyOf(config)?.length ?? SAFE_KEY_CHARACTERS) >= SAFE_KEY_CHARACTERS) return;
+  const way = 'make another one with `openssl rand -hex 24`, and delete this one';
+  log.warn(
+    `the first API key has fewer than ${SAFE_KEY_CHARACTERS} characters: readers of the log could guess it; ${way}`,
+  );
 }
 
 async function listen(nest: NestFastifyApplication, { port, host }: Config): Promise<void> {

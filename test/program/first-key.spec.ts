@@ -123,3 +123,17 @@ describe('BOOTSTRAP_API_KEY_FILE', () => {
     expect(output).not.toMatch(/s3cret|first-key-of/);
   });
 });
+
+it.each([
+  ['the-first-key-of-the-operator', true],
+  ['0123456789abcdef0123456789abcdef', false],
+])('a start warns of a first key that readers of the log could guess: %s, %s', async (key, isWarned) => {
+  const database = await cloneDatabase();
+  const main = startMain({ DATABASE_URL: database.url, BOOTSTRAP_API_KEY: key });
+  await main.url;
+  await stopMain(main);
+  const said = logLines(main).map(({ msg }) => String(msg));
+  expect(said.some((line) => line.includes('fewer than 32 characters'))).toBe(isWarned);
+  expect(said.join()).not.toContain(key);
+  await database.drop();
+});
