@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Accounts, their principals (users and bots) and the API keys of these. */
-export class Accounts1795996800014 extends Topic {
+export class Accounts1796083200002 extends Topic {
   protected readonly schema = `
     create table accounts (
       account_id text collate "C" not null,
@@ -22,7 +22,8 @@ export class Accounts1795996800014 extends Topic {
       created_at timestamptz not null,
       kind text not null,
       name text not null,
-      email text not null,
+      -- In a Turkish collation lower('INFO') is not 'info'.
+      email text collate "C" not null,
       role text not null,
       active boolean not null,
       deleted boolean not null,

@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Tunnel sessions, tunnels and edge connections that ended, and what keeps the partitions of all records. The time in an id is
  * the time of the end.
  */
-export class TunnelRecords1795996800023 extends Topic {
+export class TunnelRecords1796083200011 extends Topic {
   protected readonly schema = `
     create table tunnel_session_records (
       account_id text collate "C" not null,

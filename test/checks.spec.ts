@@ -84,7 +84,6 @@ describe('POST /ssh_credentials/{id}/check', () => {
     for (const [credential, source] of [
       [inactive, undefined],
       [expired, '192.0.2.7'],
-      [restricted, undefined],
       [restricted, '198.51.100.1'],
       [restricted, '192.0.2.7'],
     ] as const) {
@@ -92,13 +91,17 @@ describe('POST /ssh_credentials/{id}/check', () => {
       expect(body.decisions).toEqual(await decided(credential.fingerprint, source));
       reasons.push([...new Set<string>(body.decisions.map(({ reason }: { reason: string }) => reason))]);
     }
-    expect(reasons).toEqual([
-      ['owner_inactive'],
-      ['expired'],
-      ['source_not_allowed'],
-      ['source_not_allowed'],
-      ['permitted', 'not_permitted'],
-    ]);
+    expect(reasons).toEqual([['owner_inactive'], ['expired'], ['source_not_allowed'], ['permitted', 'not_permitted']]);
+  });
+
+  it('says that no source was given, if one decides', async () => {
+    const source_cidrs = ['192.0.2.0/24'];
+    const restricted = await credentialOf({ acl: ['bind:app.example.com'], source_cidrs });
+    for (const source of [undefined, '']) {
+      const { status, body } = await check(restricted, { target: TARGETS[0], source });
+      expect([status, body]).toMatchObject([200, { allowed: false, reason: 'source_unknown', needs: null }]);
+    }
+    expect((await check(await credentialOf(), { target: TARGETS[0] })).body.reason).not.toBe('source_unknown');
   });
 
   it('answers as a gateway does for a key on the deny list', async () => {

@@ -33,18 +33,18 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1795996800013: '78574f8da0303c40',
-  Accounts1795996800014: 'e727ffd4b2fb9687',
-  SshCredentials1795996800015: '23ab3ce21cbdd348',
-  TcpEdges1795996800016: 'a10cd121a71e9b51',
-  IpPolicies1795996800017: 'f172f750c91711df',
-  TunnelGroups1795996800018: '3ff5848d18d91d27',
-  Claims1795996800019: '77d56f0ab282ffff',
-  BindDecisions1795996800020: '2e9daa37f1bd0d3a',
-  Transparency1795996800021: '3e5e1b13b4b89efd',
-  TunnelSessions1795996800022: '4458da504490e717',
-  TunnelRecords1795996800023: 'faa343e4ed09a8b9',
-  Reservations1795996800024: '97fc2b9418191b3c',
+  EventLog1796083200001: '78574f8da0303c40',
+  Accounts1796083200002: '5cf5f713378237f0',
+  SshCredentials1796083200003: '23ab3ce21cbdd348',
+  TcpEdges1796083200004: 'a10cd121a71e9b51',
+  IpPolicies1796083200005: 'f172f750c91711df',
+  TunnelGroups1796083200006: '3ff5848d18d91d27',
+  Claims1796083200007: '77d56f0ab282ffff',
+  BindDecisions1796083200008: '2e9daa37f1bd0d3a',
+  Transparency1796083200009: '3e5e1b13b4b89efd',
+  TunnelSessions1796083200010: '4458da504490e717',
+  TunnelRecords1796083200011: 'faa343e4ed09a8b9',
+  Reservations1796083200012: '97fc2b9418191b3c',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -24,6 +24,7 @@ import { RecordsModule } from './gateway-api/records/records.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Authenticator } from './http/authenticator.js';
 import { ApiDocument, OpenApiModule } from './http/openapi/openapi.controller.js';
+import { StopNotice } from './http/stop-notice.js';
 import { IpPoliciesModule } from './ip-policies/ip-policies.module.js';
 import { metricsModules } from './metrics/metrics.module.js';
 import { READ_MODELS } from './read-models.js';
@@ -54,6 +55,7 @@ export interface Foundation {
   readonly eventLog: EventLog;
   readonly ids: IdSource;
   readonly checkpoints: Checkpoints;
+  readonly stopNotice: StopNotice;
 }
 
 const makeAuthentication = ({ config, database: { pool } }: Foundation, changes: Changes): Authentication =>
@@ -102,6 +104,7 @@ const settingsOf = ({ config }: Foundation): Provider[] => [
 /** What the resources share. */
 const sharedBy = (foundation: Foundation): Provider[] => [
   { provide: IdSource, useValue: foundation.ids },
+  { provide: StopNotice, useValue: foundation.stopNotice },
   EntityQueries,
   Idempotency,
   Changes,

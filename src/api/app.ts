@@ -12,6 +12,7 @@ import { bootstrapKeyOf, type Config } from './config/config.js';
 import { RequestLog } from './http/logging/request-log.js';
 import type { Route } from './http/routes.js';
 import { fastifyOptions, serveHttp } from './http/server.js';
+import { StopNotice } from './http/stop-notice.js';
 import { type Prepared, prepare, undo } from './prepare.js';
 import { ServiceLog } from './service-log/service-log.js';
 
@@ -23,6 +24,8 @@ interface Server {
   /** For the test that makes the API's document. */
   readonly nest: NestFastifyApplication;
   readonly database: Database;
+  /** Given before `close`, so that clients leave first. */
+  readonly stopNotice: StopNotice;
   /** Stops accepting, finishes what is in flight, closes the database. */
   close(): Promise<void>;
 }
@@ -48,11 +51,12 @@ async function serve(
   log: ServiceLog,
 ): Promise<Server> {
   const ids = new IdSource();
+  const stopNotice = new StopNotice();
   const alarms = new LogAlarms(database.pool);
   const checkpoints = new Checkpoints(checkpointKeys, alarms, (line) => log.error(line, undefined, 'Checkpoints'));
   const requestLog = new RequestLog((level, fields, text) => log.line(level, fields, text), config.logRequests);
   const nest = await NestFactory.create<NestFastifyApplication>(
-    appModule({ config, database, eventLog, ids, checkpoints }),
+    appModule({ config, database, eventLog, ids, checkpoints, stopNotice }),
     new FastifyAdapter(fastifyOptions(ids, config, requestLog)),
     { logger: log, bodyParser: false, abortOnError: false },
   );
@@ -61,9 +65,9 @@ async function serve(
   const authentication = nest.get(Authentication);
   const incidents = nest.get(Incidents);
   const failed = (error: unknown): void => void incidents.failed(error);
-  const routes = serveHttp(nest, { ids, config, requestLog, authentication, failed, requestLimits });
+  const routes = serveHttp(nest, { ids, config, requestLog, authentication, failed, requestLimits, stopNotice });
   await listen(nest, config);
-  return { nest, url: await nest.getUrl(), routes, database, close: () => close(nest, database) };
+  return { nest, url: await nest.getUrl(), routes, database, stopNotice, close: () => close(nest, database) };
 }
 
 /** An auditor who exports the log has the leaf hash of each event, and could guess the key that a person chose. */

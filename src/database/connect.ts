@@ -9,7 +9,9 @@ import { type Queryable, refuseSupersededSchema } from './schema/migrations.js';
 
 /** The oldest version of PostgreSQL that the service takes, as `server_version_num`. */
 const MIN_POSTGRES_VERSION = 140_000;
-const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`;
+const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+  current_schema() is not null as "hasSchema", current_setting('search_path') as "searchPath",
+  quote_ident(session_user) as role, quote_ident(current_database()) as database`;
 /** Bounds both the making of a connection and the wait for a free connection of the pool. */
 const CONNECT_TIMEOUT_MS = 2_500;
 /** Long work may wait longer for its connection than a request. */
@@ -86,13 +88,14 @@ async function untilUsable({ setting, server }: Place, log: Log, check: () => Pr
 }
 
 async function requireSuitableServer(pool: PrimaryPool): Promise<void> {
-  const { version, isTooOld, encoding } = await readSuitability(pool);
+  const { version, isTooOld, encoding, lackOfSchema } = await readSuitability(pool);
   if (isTooOld) {
     throw new OperatorError(`the service needs PostgreSQL 14 or newer; the server reports version ${version}`);
   }
   if (encoding !== 'UTF8') {
     throw new OperatorError(`the database's encoding is ${encoding}; create it with encoding 'UTF8'`);
   }
+  if (lackOfSchema !== undefined) throw new OperatorError(lackOfSchema);
 }
 
 interface Suitability {
@@ -100,13 +103,27 @@ interface Suitability {
   readonly version: number;
   readonly isTooOld: boolean;
   readonly encoding: string;
+  /** Says that the search_path leads to no schema, and what to do. Undefined: it leads to one. */
+  readonly lackOfSchema: string | undefined;
 }
 
-/** Reads whether the service can use a database: PostgreSQL 14 or newer, with the encoding UTF8. */
-export async function readSuitability(database: Queryable): Promise<Suitability> {
-  const found = onlyRow((await database.query<{ version: number; encoding: string }>(SUITABILITY)).rows);
-  return { ...found, isTooOld: found.version < MIN_POSTGRES_VERSION };
+interface Found extends Pick<Suitability, 'version' | 'encoding'> {
+  readonly hasSchema: boolean;
+  readonly searchPath: string;
+  readonly role: string;
+  readonly database: string;
 }
+
+/** Reads whether the service can use a database: PostgreSQL 14 or newer, with the encoding UTF8, and a schema. */
+export async function readSuitability(database: Queryable): Promise<Suitability> {
+  const { version, encoding, ...found } = onlyRow((await database.query<Found>(SUITABILITY)).rows);
+  const isTooOld = version < MIN_POSTGRES_VERSION;
+  return { version, isTooOld, encoding, lackOfSchema: found.hasSchema ? undefined : describeLackOfSchema(found) };
+}
+
+const describeLackOfSchema = ({ searchPath, role, database }: Omit<Found, 'version' | 'encoding'>): string =>
+  `the search_path '${searchPath}' names no schema that the role ${role} may use: make one (create schema authorization ${role}), ` +
+  `or name one that is there: alter role ${role} in database ${database} set search_path = public`;
 
 /** Makes another pool to the same server. Its users set the time limits of their statements. */
 export const secondPool = ({ settings }: PrimaryPool, size: number): PrimaryPool =>

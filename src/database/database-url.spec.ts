@@ -25,6 +25,7 @@ describe('DATABASE_URL', () => {
     ['another scheme', 'mysql://u:secret@h/db', 'must be a URL that starts with postgres:// or postgresql://'],
     ['no URL', 'host=h1 password=secret', 'must be a URL that starts with postgres:// or postgresql://'],
     ['a standby', 'postgres://u:secret@h/db?target_session_attrs=standby', 'must not ask for a standby'],
+    ['the schema of Prisma', 'postgres://u:secret@h/db?schema=secret', 'must not have ?schema=, which PostgreSQL'],
     ['several hosts', 'postgres://u:secret@h1:5432,h2/db', 'must name one host: let a proxy such as haproxy'],
     ['several hosts as a parameter', 'postgres://u:secret@/db?host=h1,h2', 'must name one host: let a proxy'],
     ['several ports', 'postgres:///db?host=h1&port=1,2&password=secret', 'must name one host: let a proxy'],

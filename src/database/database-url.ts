@@ -18,6 +18,10 @@ const WRITING = ['read-write', 'primary', 'any'];
 /** What to write in a malformed URL. */
 const ESCAPES = 'write % / ? # @ in a user, password or name of a database as %25 %2F %3F %23 %40';
 
+/** Prisma's parameter. Without a refusal the tables would be made in another schema than the operator named. */
+const NO_SCHEMA =
+  'must not have ?schema=, which PostgreSQL does not know: write options=-c%20search_path%3DNAME instead, or remove it';
+
 const ONE_HOST =
   'must name one host: let a proxy such as haproxy, or a managed endpoint, find the primary (docs/failover.md)';
 
@@ -35,6 +39,7 @@ export function parseDatabaseUrl(url: string): DatabaseServer {
   if (!WRITING.includes(parameters.get('target_session_attrs') ?? 'any')) {
     throw new Error('must not ask for a standby: remove target_session_attrs, or set it to read-write');
   }
+  if (parameters.has('schema')) throw new Error(NO_SCHEMA);
   const { host, port } = hostOf(authority, parameters);
   const single = `${scheme}${login}${host}${port === '' ? '' : `:${port}`}${path}${otherParameters(parameters)}`;
   if (!URL.canParse(single)) throw new Error(`has a host, a port or a login that is malformed; ${ESCAPES}`);

@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, MigrationExecutor, type MigrationInterface, QueryFailedError, type QueryRunner } from 'typeorm';
 import { MIGRATIONS } from '../../migrations/all.js';
 import { PostgresFailure } from './failure.js';
-import { clientConfigOf, type PrimaryPool } from './primary-pool.js';
+import { PrimaryClient, type PrimaryPool } from './primary-pool.js';
 import { FREE_PLANS } from './role-defaults.js';
 
 type Log = (line: string) => void;
@@ -26,7 +26,7 @@ export async function runPending(
   const typeOrm = TypeOrmModule.forRoot({
     type: 'postgres',
     migrations,
-    extra: { ...clientConfigOf({ ...pool.settings, query_timeout: undefined }), max: 1 },
+    extra: { ...pool.settings, query_timeout: undefined, max: 1, Client: PrimaryClient },
     retryAttempts: 1,
   });
   const context = await NestFactory.createApplicationContext(typeOrm, { logger: false, abortOnError: false });

@@ -12,11 +12,20 @@ const MAX_LIFETIME_SECONDS = 300;
 const MAX_CLOSING_MS = 1_000;
 
 /**
- * Checks the server, and tells it to end a statement when the connection is closed. Without this a statement that the
- * service gave up would still run while the service sends it again. PostgreSQL can do this on Linux.
+ * Replaces defaults of the role, the database and the server that end statements or change what they mean. It is apart
+ * from the check, which a default timeout could end.
+ */
+const OWN_SETTINGS = `set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0;
+  set standard_conforming_strings = on`;
+
+/**
+ * Checks the server, switches off the timeouts that only newer servers have, and tells it to end a statement when the
+ * connection is closed. Without the latter a statement that the service gave up would still run while the service sends
+ * it again. PostgreSQL can do this on Linux.
  */
 const CHECK = `select pg_is_in_recovery() as is_standby, current_setting('transaction_read_only') = 'on' as is_read_only,
-  (select set_config('client_connection_check_interval', '1000', false) where version() like '%linux%')`;
+  (select set_config('client_connection_check_interval', '1000', false) where version() like '%linux%'),
+  (select count(set_config(name, '0', false)) from pg_settings where name in ('idle_session_timeout', 'transaction_timeout'))`;
 
 export interface PrimaryOptions extends PoolConfig {
   readonly server: DatabaseServer;
@@ -28,7 +37,7 @@ export interface PrimaryOptions extends PoolConfig {
 }
 
 /** The options of pg for a connection. A query_timeout in the URL has no effect: it would end long work too. */
-export const clientConfigOf = ({ server, ...options }: PrimaryOptions): PoolConfig => ({
+const clientConfigOf = ({ server, ...options }: PrimaryOptions): PoolConfig => ({
   ...options,
   ...server.config,
   ssl: server.encryption,
@@ -76,7 +85,7 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
   private async connectToPrimary(): Promise<this> {
     try {
       await super.connect();
-      await this.requirePrimary();
+      await this.prepareSession();
       return this;
     } catch (error) {
       // Not awaited, because a silent server does not answer this either.
@@ -85,7 +94,9 @@ export class PrimaryClient extends pg.Client implements CheckedClient {
     }
   }
 
-  private async requirePrimary(): Promise<void> {
+  private async prepareSession(): Promise<void> {
+    const settings = { text: OWN_SETTINGS, query_timeout: this.checkTimeoutMs };
+    await this.query(settings);
     const check = { text: CHECK, query_timeout: this.checkTimeoutMs };
     const { rows } = await this.query<{ is_standby: boolean; is_read_only: boolean }>(check);
     if (this.readsOnly) return;

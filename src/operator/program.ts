@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { redacted } from '../api/service-log/redaction.js';
+import { quotable, redacted } from '../api/service-log/redaction.js';
 import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
 import { withExitCodes } from './help.js';
 import { withSettingsOption } from './settings-option.js';
@@ -9,8 +9,9 @@ import { withSettingsOption } from './settings-option.js';
 export const newProgram = (name: string): Command =>
   withSettingsOption(new Command(name).version(versionOfPackage()).exitOverride().configureOutput({ outputError }));
 
-/** Hides passwords: Commander repeats a refused argument, which may be a URL with a password. */
-const outputError = (text: string, write: (text: string) => void): void => write(redacted(text));
+/** Hides secrets: Commander repeats a refused argument, which may be a malformed URL with a password or a token. */
+const outputError = (text: string, write: (text: string) => void): void =>
+  write(redacted(text).replace(/(?<=(?:value|argument) ').*(?=' is invalid)/s, quotable));
 
 /** Runs a program with the arguments of this process, and sets the exit code. */
 export async function runProgram(program: Command): Promise<void> {

@@ -25,6 +25,8 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import pg from 'pg';
+import { findBinaries } from '../../src/database/embedded/binaries.js';
+import { ensureCluster } from '../../src/database/embedded/cluster.js';
 import {
   type EmbeddedPostgres,
   findRunningPostgres,
@@ -408,6 +410,12 @@ describe('a refusal says what is wrong and what to do', () => {
     await writeFile(folder('file'), '');
     expect(await refusal(folder('file'))).toMatch(/^OperatorError: DATA_DIR .* cannot be used \(EEXIST.*DATABASE_URL/);
     expect(await refusal(folder('line\nbreak'))).toContain('control character');
+  });
+
+  (isRoot ? it : it.skip)('for a user without a line in /etc/passwd, as of `docker run -u`', async () => {
+    const user = { uid: 54_321, gid: 54_321 };
+    const made = ensureCluster({ dir: folder('nobody'), user }, await findBinaries(user, () => undefined));
+    await expect(made).rejects.toThrow(/user ID 54321.*\n.*run as a user that has one .*passwd .*DATABASE_URL/);
   });
 
   it('for a configuration that PostgreSQL refuses, in the words of PostgreSQL', async () => {

@@ -258,6 +258,18 @@ describe('a connection that does not log in', () => {
     // The tenth refusal ends the connection.
     expect(answers.filter((answer) => answer === 'USERAUTH_FAILURE')).toHaveLength(9);
   });
+
+  it('of an agent with too many keys ends with the way out, for ssh and in the log', async () => {
+    const pairs = await Promise.all(Array.from({ length: 11 }, () => newKeyPair()));
+    const { stderr } = await runSsh(
+      trial.port,
+      known,
+      pairs.flatMap(({ file }) => ['-o', `IdentityFile=${file}`]),
+    );
+    expect(stderr).toMatch(/Received disconnect from .*: too many keys were offered; use -o IdentitiesOnly=yes -i KEY/);
+    const line = { reason: 'too_many_keys', message: expect.stringContaining('use -o IdentitiesOnly=yes -i KEY') };
+    expect(trial.log).toContainEqual(expect.objectContaining(line));
+  });
 });
 
 describe('the host key', () => {

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
@@ -137,6 +138,53 @@ describe('a start with DATABASE_URL', () => {
     expect(code).toBe(3);
     expect(said(main)).toEqual(["the database's encoding is SQL_ASCII; create it with encoding 'UTF8'"]);
     await database.drop();
+  });
+});
+
+/** The status and the header `Connection` of the answer. */
+const askOn = (agent: Agent, url: string): Promise<readonly unknown[]> =>
+  new Promise((resolve, reject) => {
+    get(url, { agent }, (answer: IncomingMessage) => {
+      answer.resume().on('end', () => resolve([answer.statusCode, answer.headers.connection]));
+    }).on('error', reject);
+  });
+
+describe('a stop', () => {
+  let database: Awaited<ReturnType<typeof emptyDatabase>>;
+  beforeAll(async () => {
+    database = await emptyDatabase();
+  });
+  afterAll(() => database.drop());
+
+  it.each([1, 2, 3])('answers what arrives with the signal on kept connections (run %i)', async () => {
+    const main = start({ DATABASE_URL: database.url });
+    const url = `${await main.url}/livez`;
+    const agents = Array.from({ length: 12 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    for (const agent of agents) expect(await askOn(agent, url)).toEqual([200, 'keep-alive']);
+    main.child.kill('SIGTERM');
+    const answers = await Promise.all(
+      agents.map(async (agent, n) => {
+        await sleep(n * 5);
+        return askOn(agent, url);
+      }),
+    );
+    expect(answers.map(([status]) => status)).toEqual(agents.map(() => 200));
+    expect(await main.ended).toMatchObject({ code: 0 });
+  });
+
+  it('serves for SHUTDOWN_DELAY_SECONDS after SIGTERM, while it is not ready', async () => {
+    const main = start({ DATABASE_URL: database.url, SHUTDOWN_DELAY_SECONDS: '2' });
+    const url = await main.url;
+    const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect(await askOn(kept, `${url}/readyz`)).toEqual([200, 'keep-alive']);
+    const signalledAt = Date.now();
+    main.child.kill('SIGTERM');
+    while (!main.output().includes('serving for 2 s more')) await sleep(5);
+    expect(await askOn(kept, `${url}/readyz`)).toEqual([503, 'close']);
+    await sleep(1_000);
+    expect(await askOn(new Agent(), `${url}/livez`)).toEqual([200, 'close']);
+    expect(await main.ended).toMatchObject({ code: 0 });
+    expect(Date.now() - signalledAt).toBeGreaterThanOrEqual(2_000);
   });
 });
 

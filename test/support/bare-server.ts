@@ -4,6 +4,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { readConfig } from '../../src/api/config/config.js';
 import { RequestLog } from '../../src/api/http/logging/request-log.js';
 import { fastifyOptions, serveHttp } from '../../src/api/http/server.js';
+import { StopNotice } from '../../src/api/http/stop-notice.js';
 import type { Timeouts } from '../../src/api/http/timeouts.js';
 import { IdSource } from '../../src/kernel/ids.js';
 
@@ -29,7 +30,8 @@ export async function startBareServer(timeouts?: Timeouts): Promise<{ nest: Nest
     authenticateMetrics: reject,
     isStillAuthorized: reject,
   };
-  serveHttp(nest, { ids, config, requestLog, authentication, failed: () => undefined });
+  const stopNotice = new StopNotice();
+  serveHttp(nest, { ids, config, requestLog, authentication, failed: () => undefined, stopNotice });
   const server = adapter.getInstance();
   const options = { config: { isPublic: true } } as object;
   server.get('/page', options, (_, reply) => {

@@ -3,7 +3,7 @@ import { editDistance } from '../../kernel/edit-distance.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import type { Setting, SettingsOf, ValuesOf } from '../../kernel/settings/setting.js';
-import { redacted } from '../service-log/redaction.js';
+import { quotable } from '../service-log/redaction.js';
 import { ACCESS } from './access.js';
 import { DATABASE } from './database.js';
 import { KEYS_AND_GATEWAYS } from './keys-and-gateways.js';
@@ -41,7 +41,7 @@ const SETTINGS = {
 type Settings = ValuesOf<typeof SETTINGS>;
 
 function explain(setting: Setting<unknown>, value: string, error: unknown): string {
-  const quotedValue = setting.isSecret === true ? '' : ` '${redacted(value)}'`;
+  const quotedValue = setting.isSecret === true ? '' : ` '${quotable(value)}'`;
   return `${setting.name}${quotedValue} ${messageOf(error)}; for example: ${setting.example}`;
 }
 

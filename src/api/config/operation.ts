@@ -42,6 +42,14 @@ export const OPERATION = {
     fallback: 'changes',
     parse: oneOf(LOGGED_REQUESTS),
   },
+  shutdownDelaySeconds: {
+    name: 'SHUTDOWN_DELAY_SECONDS',
+    about:
+      'After SIGTERM the instance serves for this long while `/readyz` is 503, and then stops. See [Kubernetes](operating.md#kubernetes).',
+    example: '10',
+    fallback: 0,
+    parse: integer(0, 600),
+  },
   shutdownGraceMs: {
     name: 'SHUTDOWN_GRACE_MS',
     about: 'Maximum time that a stop waits for running requests.',

@@ -5,6 +5,7 @@ import { Problem } from '../../kernel/problem.js';
 import { RouteConfig } from '../http/documentation.js';
 import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
+import { StopNotice } from '../http/stop-notice.js';
 import { Readiness } from './readiness.js';
 
 /** For supervisors and load balancers, which have no key. The answers tell nothing about the data. */
@@ -15,6 +16,7 @@ class HealthController {
     private readonly readiness: Readiness,
     private readonly checkpoints: Checkpoints,
     private readonly incidents: Incidents,
+    private readonly stopNotice: StopNotice,
   ) {}
 
   @Get('livez')
@@ -34,6 +36,7 @@ class HealthController {
     problems: ['overloaded'],
   })
   async ready(): Promise<object> {
+    if (this.stopNotice.isGiven) throw new Problem('overloaded', 'Not ready: the instance is stopping.');
     const failures = await this.readiness.check();
     const reasons = Object.values(failures);
     if (reasons.length > 0) throw new Problem('overloaded', `Not ready: ${reasons.join('; ')}.`, failures);

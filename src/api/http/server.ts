@@ -21,6 +21,7 @@ import type { RequestLog } from './logging/request-log.js';
 import { ProblemFilter, sendProblem, toProblem } from './problem.filter.js';
 import { decorateRequests } from './request.js';
 import { collectRoutes, type Route } from './routes.js';
+import { leaveConnections, type StopNotice } from './stop-notice.js';
 import { TIMEOUTS, type Timeouts } from './timeouts.js';
 import { dropForwardedPorts } from './trusted-proxies.js';
 
@@ -70,6 +71,7 @@ interface ServerParts {
   readonly failed: (error: unknown) => void;
   /** Counts the requests of each caller; absent: no limit. */
   readonly requestLimits?: RequestLimiter | undefined;
+  readonly stopNotice: StopNotice;
 }
 
 /**
@@ -79,7 +81,7 @@ interface ServerParts {
  */
 export function serveHttp(
   nest: NestFastifyApplication,
-  { ids, config, requestLog, authentication, failed, requestLimits }: ServerParts,
+  { ids, config, requestLog, authentication, failed, requestLimits, stopNotice }: ServerParts,
 ): readonly Route[] {
   const server = nest.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   const headersOf = standardHeaders(config);
@@ -99,5 +101,6 @@ export function serveHttp(
   server.addHook('onSend', notModified);
   server.addHook('onSend', compress);
   server.addHook('onSend', logAnswer(requestLog));
+  server.addHook('onSend', leaveConnections(stopNotice));
   return routes;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { redacted } from './redaction.js';
+import { quotable, redacted } from './redaction.js';
 
 const SECRET = 'aB3_-'.repeat(6).concat('xy');
 const KEY_ID = '2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
@@ -28,4 +28,15 @@ describe('a text for the log loses', () => {
   ])('nothing of %s', (text) => {
     expect(redacted(text)).toBe(text);
   });
+});
+
+it.each([
+  ['h/a?token=secret', 'h/a?[redacted]'],
+  ['h/a#secret', 'h/a?[redacted]'],
+  ['me:secret@h/a', '[redacted]@h/a'],
+  ['ftp://secret@h/a?b', 'ftp://[redacted]@h/a?[redacted]'],
+  ['https://me:sec?ret@h', 'https://[redacted]@h'],
+  ['nowhere', 'nowhere'],
+])('a message quotes the refused value %s as %s', (value, quoted) => {
+  expect(quotable(value)).toBe(quoted);
 });

@@ -11,3 +11,9 @@ const PATTERNS: readonly (readonly [pattern: RegExp, instead: string])[] = [
 /** A text that others wrote, such as the message of a foreign error, without what looks like a secret. */
 export const redacted = (text: string): string =>
   PATTERNS.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), text);
+
+/** A refused argument or setting as a message may quote it. A malformed URL keeps its path, but no login and no query. */
+export const quotable = (value: string): string =>
+  redacted(value)
+    .replace(/[?#].*/s, '?[redacted]')
+    .replace(/^(\w+:\/\/)?.*@/s, '$1[redacted]@');

@@ -66,15 +66,20 @@ async function removeAbandonedDrafts(dir: string): Promise<void> {
   }
 }
 
+/** A container may run as any number (`docker run -u 12345`). PostgreSQL wants to know its name. */
+const UNKNOWN_USER =
+  'This user has no line in /etc/passwd: run as a user that has one (in the image of this project `node`, 1000), ' +
+  'or mount an /etc/passwd with a line for it, or set DATABASE_URL to a PostgreSQL server.';
+
 /** Trust on the socket is safe, since only the serving user and root can open it. Network connections are rejected. */
 async function runInitdb(initdb: string, dir: string, user: ServingUser | undefined): Promise<void> {
   const access = ['--username=postgres', '--auth-local=trust', '--auth-host=reject'];
   const flags = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions', ...access];
   await promisify(execFile)(initdb, ['-D', dir, ...flags], { ...user, env: POSTGRES_ENV, cwd: '/' }).catch((cause) => {
-    throw new OperatorError(
-      `PostgreSQL could not create a database in ${dir}: ${(cause.stderr || describeSpawnError(cause)).trim()}\n` +
-        'Correct that, or set DATA_DIR to another folder, or set DATABASE_URL to a PostgreSQL server.',
-      { cause },
-    );
+    const reason: string = (cause.stderr || describeSpawnError(cause)).trim();
+    const wayOut = reason.includes('could not look up effective user ID')
+      ? UNKNOWN_USER
+      : 'Correct that, or set DATA_DIR to another folder, or set DATABASE_URL to a PostgreSQL server.';
+    throw new OperatorError(`PostgreSQL could not create a database in ${dir}: ${reason}\n${wayOut}`, { cause });
   });
 }

@@ -5,6 +5,9 @@ type OnPayload = (payload: Buffer) => unknown;
 
 /** Numbers of messages. A client may send these before it has logged in. */
 const BEFORE_LOGIN: readonly number[] = [1, 2, 3, 4, 5, 7, 20, 50];
+const DISCONNECT = 1;
+/** A reason of DISCONNECT (RFC 4253, 11.1). */
+const NO_MORE_AUTH_METHODS = 14;
 const USERAUTH = { first: 50, last: 79 };
 const GLOBAL_REQUEST = 80;
 const CHANNEL_DATA = 94;
@@ -24,7 +27,8 @@ interface Preferred {
 /**
  * The library's transport, which refuses messages that a client must not send now, and accepts a right guess of a
  * client. For both it replaces a property of the library by an accessor: `_onPayload` reads each message, and
- * `_skipNextInboundPacket` says that a guess was wrong. `transport.spec.ts` shows both.
+ * `_skipNextInboundPacket` says that a guess was wrong. `transport.spec.ts` shows both, and `own-gateway-login.spec.ts`
+ * its farewell.
  */
 export class AdmittedProtocol extends Protocol {
   declare private read: OnPayload;
@@ -47,6 +51,21 @@ export class AdmittedProtocol extends Protocol {
 
   set _skipNextInboundPacket(hasGuess: boolean) {
     this.hasGuess = hasGuess;
+  }
+
+  /** Ends the login with a text, for which the library's own `disconnect` has no room. */
+  disconnectWith(text: string): void {
+    const { write } = this._packetRW;
+    const bytes = Buffer.from(text);
+    const packet = write.alloc(13 + bytes.length, true);
+    let at = write.allocStartKEX;
+    at = packet.writeUInt8(DISCONNECT, at);
+    at = packet.writeUInt32BE(NO_MORE_AUTH_METHODS, at);
+    at = packet.writeUInt32BE(bytes.length, at);
+    at += bytes.copy(packet, at);
+    // No language.
+    packet.writeUInt32BE(0, at);
+    this._cipher.encrypt(write.finalize(packet, true));
   }
 
   get _onPayload(): OnPayload {

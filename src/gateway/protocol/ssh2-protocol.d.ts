@@ -33,6 +33,15 @@ declare module 'ssh2/lib/protocol/Protocol.js' {
     readonly _kexinit: unknown;
     /** Set once the client has sent its list of algorithms. */
     readonly _kex: { readonly _remoteKexinit: Buffer } | undefined;
+    /** Makes packets. `force`: also during a key exchange. */
+    readonly _packetRW: {
+      readonly write: {
+        readonly allocStartKEX: number;
+        alloc(payloadBytes: number, force: boolean): Buffer;
+        finalize(packet: Buffer, force: boolean): Buffer;
+      };
+    };
+    readonly _cipher: { encrypt(packet: Buffer): void };
     /** The number of the next packet. A strict key exchange sets it to 0. Undefined before the identification line. */
     readonly _decipher: { readonly inSeqno: number } | undefined;
   }

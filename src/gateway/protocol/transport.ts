@@ -155,6 +155,7 @@ export class Transport {
   /** Ends the connection because of an error. Every failure of this connection ends here. */
   fail(error: unknown): void {
     if (!this.isOpen) return;
+    if (error instanceof Violation && error.farewell !== undefined) this.protocol.disconnectWith(error.farewell);
     this.closeSocket(MAX_FAREWELL_MS);
     this.options.failed(error);
   }

@@ -17,6 +17,8 @@ export class Violation extends Error {
   constructor(
     readonly reason: EndReason,
     message: string,
+    /** What the client is told. Absent: nothing. */
+    readonly farewell?: string,
   ) {
     super(message);
   }

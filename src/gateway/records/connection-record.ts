@@ -19,6 +19,7 @@ const REFUSALS = {
   service_unavailable: 'the service cannot say whose key it is',
   no_signature: 'the client signed with none of its keys',
   no_key: 'the client offered no key',
+  too_many_keys: 'the client offered too many keys; let it use -o IdentitiesOnly=yes -i KEY',
   no_request: 'the client did not ask to log in',
   rate: 'its source connects too often',
   full: 'there was no place for it, or another connection took its place',
@@ -79,7 +80,7 @@ export class ConnectionRecord {
     this.wasRefused = true;
     this.count(reason);
     const { source, client } = this;
-    const key = reason === 'no_key' ? {} : this.key;
+    const key = reason === 'no_key' || reason === 'too_many_keys' ? {} : this.key;
     const fields = { event: 'login_refused', ...source, reason, ...key, client };
     const sentence = `refused a login: ${REFUSALS[reason]}${why === undefined ? '' : `: ${why}`}`;
     this.context.lines.refusedLogins.line({ name: this.network }, fields, sentence, 'warn');

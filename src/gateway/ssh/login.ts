@@ -44,7 +44,7 @@ export class Login {
   /** Throws Violation above the maximum of requests. */
   async answer({ method, key }: AuthenticationRequest): Promise<void> {
     this.requests += 1;
-    if (this.requests > MAX_REQUESTS) throw new Violation('login_limit', `asked ${this.requests} times to log in`);
+    if (this.requests > MAX_REQUESTS) throw this.tooMany(`asked ${this.requests} times to log in`);
     this.record.asked(key);
     if (method !== 'publickey' || key === undefined) return this.answers.reject();
     const refusal = sleep(REFUSAL_MS);
@@ -58,8 +58,14 @@ export class Login {
     this.record.refused(outcome.refusal, outcome.why);
     await refusal;
     this.attempts += 1;
-    if (this.attempts >= MAX_ATTEMPTS) throw new Violation('login_limit', `failed ${this.attempts} times to log in`);
+    if (this.attempts >= MAX_ATTEMPTS) throw this.tooMany(`failed ${this.attempts} times to log in`);
     this.answers.reject();
+  }
+
+  /** Usually an agent has more keys than anybody thinks, and the right one comes too late. */
+  private tooMany(what: string): Violation {
+    this.record.refused('too_many_keys');
+    return new Violation('login_limit', what, 'too many keys were offered; use -o IdentitiesOnly=yes -i KEY');
   }
 
   /** Why a key must not even sign; undefined if it may. */

@@ -43,8 +43,9 @@ export const DATABASE_CHECKS: Readonly<Record<string, DatabaseCheck>> = {
 };
 
 async function checkVersion({ client }: Primary): Promise<readonly Finding[]> {
-  const { isTooOld, encoding } = await readSuitability(client);
+  const { isTooOld, encoding, lackOfSchema } = await readSuitability(client);
   if (isTooOld) return [wrong('the server is older than PostgreSQL 14: upgrade it')];
+  if (lackOfSchema !== undefined) return [wrong(lackOfSchema)];
   if (encoding === 'UTF8') return [ok('PostgreSQL 14 or newer, encoding UTF8')];
   return [
     wrong(`the encoding of the database is ${encoding}: make one with encoding 'UTF8', and restore a backup there`),

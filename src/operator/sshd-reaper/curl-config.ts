@@ -11,7 +11,7 @@ export function readCurlConfig(file: string): GatewayRoutes {
   const url = find(/^\s*url\s*[=:]?\s*"?([^"\s]+)"?/m);
   const authorization = find(/^\s*header\s*[=:]?\s*"Authorization:\s*([^"]+)"/im);
   const ca = find(/^\s*cacert\s*[=:]?\s*"?([^"\s]+)"?/m);
-  if (url === undefined || authorization === undefined || !/\/authorized_keys$/.test(url)) {
+  if (url === undefined || authorization === undefined || !URL.canParse(url) || !/\/authorized_keys$/.test(url)) {
     throw new UsageError(
       `${file} must have a url that ends in /authorized_keys and a header "Authorization: Bearer TOKEN"`,
     );

@@ -4,7 +4,7 @@ import { startupBanner, startupLines } from '../../api/startup-banner.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { Ending } from './ending.js';
 import { InProcessGateway } from './in-process-gateway.js';
-import { closeWithin, type Instance, stopOnSignals } from './stopping.js';
+import { closeWithin, type Instance, leave, stopOnSignals } from './stopping.js';
 
 /** After this time a start shows the log lines that it held back. */
 const MAX_HELD_MS = 8_000;
@@ -29,8 +29,7 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
   log.hold();
   setTimeout(() => log.release(), MAX_HELD_MS).unref();
   await gateway?.requireFreeAddresses();
-  const service = startService(config, log);
-  const starting = gateway === undefined ? service : service.then((instance) => stoppedAfter(gateway, instance));
+  const starting = startService(config, log, gateway);
   const isStopping = stopOnSignals(starting, config, log, (error) => ending.fail(error));
   const instance = await starting;
   // Printed before the gateway starts, which may fail: the key of a new account is shown only here.
@@ -46,17 +45,14 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
   });
 }
 
-/** The gateway ends first, since its tunnels need the service. */
-const stoppedAfter = (gateway: InProcessGateway, instance: Instance): Instance => ({
-  ...instance,
-  close: async () => {
-    await gateway.stop();
-    return instance.close();
-  },
-});
-
-async function startService(config: Config, log: ServiceLog): Promise<Instance> {
+async function startService(config: Config, log: ServiceLog, gateway: InProcessGateway | undefined): Promise<Instance> {
   const { createApp } = await import('../../api/app.js');
   const app = await createApp(config, log);
-  return { ...app, close: () => closeWithin(config.shutdownGraceMs, app, log) };
+  const close = async (signal: string): Promise<number> => {
+    await leave(signal, config.shutdownDelaySeconds, app, log);
+    // The gateway ends first, since its tunnels need the service.
+    await gateway?.stop();
+    return closeWithin(config.shutdownGraceMs, app, log);
+  };
+  return { ...app, close };
 }

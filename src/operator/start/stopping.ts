@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { App } from '../../api/app.js';
 import type { Config } from '../../api/config/config.js';
 import type { ServiceLog } from '../../api/service-log/service-log.js';
 import type { Started } from '../../api/startup-banner.js';
@@ -5,8 +7,8 @@ import { STOP_SIGNALS } from '../../kernel/operator-error.js';
 import { EXIT } from '../exit-codes.js';
 
 export interface Instance extends Started {
-  /** Finishes the requests in flight, and resolves with the exit code. */
-  close(): Promise<number>;
+  /** Tells clients to leave, finishes the requests in flight, and resolves with the exit code. */
+  close(signal: string): Promise<number>;
 }
 
 /**
@@ -39,10 +41,26 @@ export function stopOnSignals(
     log.announce({ signal }, `${signal}: finishing the requests in flight`);
     // The wait for an external database can be long, and may end at any point.
     if (!hasStarted && databaseUrl !== undefined) end(EXIT.success);
-    void starting.then(async (instance) => end(await instance.close())).catch(fail);
+    void starting.then(async (instance) => end(await instance.close(signal))).catch(fail);
   };
   for (const signal of STOP_SIGNALS) process.on(signal, stop);
   return () => isStopping;
+}
+
+/** Clients that send a request together with the signal still get an answer. */
+const LAST_REQUESTS_MS = 250;
+
+/** Waits until clients and balancers have seen that the instance stops. Who types Ctrl+C waits for no balancer. */
+export async function leave(
+  signal: string,
+  delaySeconds: number,
+  { stopNotice }: Pick<App, 'stopNotice'>,
+  log: ServiceLog,
+): Promise<void> {
+  stopNotice.give();
+  if (signal !== 'SIGTERM' || delaySeconds === 0) return sleep(LAST_REQUESTS_MS);
+  log.announce({}, `not ready, and serving for ${delaySeconds} s more`);
+  await sleep(delaySeconds * 1_000);
 }
 
 /** Closes the server, or ends the process if requests still run after `graceMs`. */

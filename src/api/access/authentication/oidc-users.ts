@@ -24,7 +24,7 @@ export interface OidcLogin {
 type LoginRow = Omit<OidcLogin, 'user'> &
   Omit<FoundUser, 'id'> & { readonly wanted: string; readonly id: string | null };
 
-/** PostgreSQL lowers both sides: its result depends on the database's locale. */
+/** Addresses are ASCII, and lowered as such, whatever the collation of the database is. */
 const LOGINS_BY_EMAILS = onPrimary({
   name: 'logins_by_emails',
   text: `select wanted.email as wanted, a.account_id as "accountId", p.id, p.role, p.active as "isActive",
@@ -35,7 +35,7 @@ const LOGINS_BY_EMAILS = onPrimary({
     ) a
     cross join unnest($1::text[]) as wanted(email)
     left join principals p
-      on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email)`,
+      on p.account_id = a.account_id and p.kind = 'user' and not p.deleted and lower(p.email) = lower(wanted.email collate "C")`,
 });
 
 /** Finds and creates the users of tokens. It has no cache: a deactivated user is refused on the next request. */

@@ -12,7 +12,14 @@ import { EntityQueries } from '../../resources/entity-queries.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { readTargets } from '../binds/gateway-requests.js';
 import { CheckLimit } from './check-limit.js';
-import { AclCheckBody, BindCheck, BindChecks, CredentialCheckBody, toChecks } from './checks.resource.js';
+import {
+  AclCheckBody,
+  BindCheck,
+  BindChecks,
+  CredentialCheckBody,
+  toChecks,
+  withoutSource,
+} from './checks.resource.js';
 import { CredentialCheck } from './credential-check.js';
 
 const ANSWER = { anyOf: [BindCheck, BindChecks] };
@@ -54,7 +61,7 @@ export class ChecksController {
       const credential = await this.entities.find(SSH_CREDENTIALS, ref);
       if (credential === undefined) throw SSH_CREDENTIALS.notFound();
       const decisions = await this.credentialCheck.decide(ref, credential.fingerprint, targets, source);
-      return toChecks(decisions, isList);
+      return toChecks((source ?? '') === '' ? decisions.map(withoutSource) : decisions, isList);
     });
   }
 

@@ -5,6 +5,8 @@ import { MAX_SOURCE_BYTES, TARGET } from '../binds/binds.resource.js';
 import { NEEDS } from '../decision-record/bind-decision-fields.js';
 import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
 
+const CHECK_REASONS = [...REASONS, 'source_unknown'] as const;
+
 export class CredentialCheckBody {
   @Anything(TARGET) target?: unknown;
   @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
@@ -21,7 +23,13 @@ export class AclCheckBody {
 
 export class BindCheck {
   @ApiField({ description: 'Whether a gateway would open the tunnel.', example: true }) allowed!: boolean;
-  @ApiField({ description: 'Reason for the answer.', enum: REASONS, example: 'permitted' }) reason!: string;
+  @ApiField({
+    description:
+      'Reason for the answer. `source_unknown`: the credential has a source restriction, and the question no `source`.',
+    enum: CHECK_REASONS,
+    example: 'permitted',
+  })
+  reason!: string;
   @ApiField({
     description: 'The first rule that permits the tunnel, as written; null if no rule does, or if there are no rules.',
     type: 'string',
@@ -37,7 +45,15 @@ export class BindChecks {
   decisions!: readonly BindCheck[];
 }
 
-type Answered = Pick<BindDecision, 'allowed' | 'reason' | 'matchedRule' | 'needs'>;
+interface Answered extends Pick<BindDecision, 'allowed' | 'matchedRule' | 'needs'> {
+  readonly reason: (typeof CHECK_REASONS)[number];
+}
+
+/** Who asks without a source has forgotten it: a gateway always names one. */
+export const withoutSource = ({ reason, ...decision }: BindDecision): Answered => ({
+  ...decision,
+  reason: reason === 'source_not_allowed' ? 'source_unknown' : reason,
+});
 
 /** A list of targets is answered with a list, as by `authorize`. */
 export function toChecks(decisions: readonly Answered[], isList: boolean): BindCheck | BindChecks {
