@@ -9,8 +9,11 @@ import { type Queryable, refuseSupersededSchema } from './schema/migrations.js';
 
 /** The oldest version of PostgreSQL that the service takes, as `server_version_num`. */
 const MIN_POSTGRES_VERSION = 140_000;
+/** A schema that is there but closed to the role is no lack of a schema: the start names the right that is missing. */
 const SUITABILITY = `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
-  current_schema() is not null as "hasSchema", current_setting('search_path') as "searchPath",
+  current_schema() is not null or exists (select from pg_namespace where nspname = any (string_to_array(
+    translate(replace(current_setting('search_path'), '$user', session_user), '" ', ''), ','))) as "hasSchema",
+  current_setting('search_path') as "searchPath",
   quote_ident(session_user) as role, quote_ident(current_database()) as database`;
 /** Bounds both the making of a connection and the wait for a free connection of the pool. */
 const CONNECT_TIMEOUT_MS = 2_500;

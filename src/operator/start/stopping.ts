@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { App } from '../../api/app.js';
 import type { Config } from '../../api/config/config.js';
 import type { ServiceLog } from '../../api/service-log/service-log.js';
 import type { Started } from '../../api/startup-banner.js';
@@ -54,7 +53,7 @@ const LAST_REQUESTS_MS = 250;
 export async function leave(
   signal: string,
   delaySeconds: number,
-  { stopNotice }: Pick<App, 'stopNotice'>,
+  { stopNotice }: { readonly stopNotice: { give(): void } },
   log: ServiceLog,
 ): Promise<void> {
   stopNotice.give();
