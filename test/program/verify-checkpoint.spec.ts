@@ -321,7 +321,7 @@ describe('audit verify --checkpoint, and --file with an export', () => {
       }),
     );
     const found = expect.stringMatching(
-      /^OK: the first 16 of 24 events are those that tunnels\.example\.com\/ac_\w+ signed\n$/,
+      /^OK: the first 16 of 24 events are those that tunnels\.example\.com\/ac_\w+ signed\n/,
     );
     expect(await verdict('export', 'kept-16', 'log-key')).toEqual(found);
     expect(await verdict('export', 'kept-16', 'witness-key')).toEqual(found);
