@@ -129,6 +129,25 @@ describe('a log that is shorter than one that was signed', () => {
     });
   });
 
+  it('raises one alarm when nothing of it is left, which every instance has and one of them says', async () => {
+    await withSealer(async (instance) => {
+      const size = await grow(instance, 1);
+      await withSealer(async (second) => {
+        await new Promise((resolve) => setTimeout(resolve, 1_100));
+        await whileTampered(
+          plain.databaseUrl,
+          'delete from events; delete from log_heads; delete from log_checkpoints',
+          async () => {
+            for (const one of [instance, second]) expect(await alarm(one)).toEqual(ALARM);
+            await twoLooks();
+            const said = `a checkpoint of ${size} events of the log of ${account} was signed, but it has 0`;
+            expect(`${instance.logged()}${second.logged()}`.split(said)).toHaveLength(2);
+          },
+        );
+      });
+    });
+  });
+
   it('has its alarm at an instance that was started after the loss too, until an operator ends it; then it goes on as it is', async () => {
     await withSealer(async (instance) => {
       await grow(instance, 1);
@@ -277,6 +296,28 @@ describe('a log that is shorter than one that was signed', () => {
       });
       await grow(instance, 1);
       expect(await stateOf(instance)).toEqual(IN_ORDER);
+    });
+  });
+
+  it('or whose tiles are gone, has an alarm and its checkpoint, and clear refusals instead of proofs', async () => {
+    await withSealer(async (instance) => {
+      const size = await grow(instance, 2);
+      const known = (await instance.client.get('/log/checkpoint')).body;
+      await whileTampered(plain.databaseUrl, 'delete from log_tiles', async () => {
+        const ask = (path: string) => instance.client.get(path);
+        const refused = `/log/proof?position=1 /log/tile/0/000.p/1 /log/consistency?from=${size - 1}&to=${size}`;
+        for (const path of refused.split(' ')) {
+          expect([path, await ask(path)]).toEqual([
+            path,
+            expect.objectContaining({
+              status: 503,
+              body: expect.objectContaining({ msg: expect.stringContaining('missing or damaged') }),
+            }),
+          ]);
+        }
+        expect(await show(instance, known)).toMatchObject({ status: 200, body: known });
+        expect(await alarm(instance)).toEqual(ALARM);
+      });
     });
   });
 

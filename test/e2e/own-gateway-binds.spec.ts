@@ -21,7 +21,6 @@ describe('a credential created by POST', () => {
   it.each([
     ['ed25519', ['-t', 'ed25519']],
     ['RSA', ['-t', 'rsa', '-b', '2048']],
-    ['ECDSA P-256', ['-t', 'ecdsa', '-b', '256']],
     ['ECDSA P-521', ['-t', 'ecdsa', '-b', '521']],
   ])('opens a tunnel with bytes both ways (%s)', async (_, kind) => {
     const key = await newKeyPair(...kind);
@@ -79,14 +78,11 @@ const BINDS: readonly Binds[] = [
     permitted: ['team=blue:0', 'team=blue:{port}', 'team=blue:1'],
     denied: ['team=red:0', 'team=red:{port}', 'Team=blue:0', 'blue:0'],
   },
-  { rules: ['bind:team=*'], permitted: ['team=red:0', 'team=:0'], denied: ['tea=red:0', '=red:0'] },
-  { rules: ['bind:*=*'], permitted: ['a=b:0', 'a=b=c:0'], denied: ['other.test:0', '127.0.0.1:{port}'] },
   {
     rules: [],
     permitted: ['127.0.0.1:{port}', 'team=blue:0', 'other.test:0', 'other.test:{port}'],
     denied: [':0', '127.0.0.3:{port}'],
   },
-  { rules: ['*'], permitted: ['127.0.0.1:0', 'team=blue:0'], denied: ['*:0'] },
 ];
 
 describe('a bind', () => {
