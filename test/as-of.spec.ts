@@ -205,9 +205,7 @@ describe('as_of', () => {
     ['a future time', '2999-01-01T00:00:00Z', /^as_of '2999-01-01T00:00:00Z' is in the future\.$/],
     ['a day that does not exist', '2026-02-30T00:00:00Z', /is not an RFC 3339 time/],
     ['a time without a zone', '2026-02-20T00:00:00', /is not a log position or an RFC 3339 time such as/],
-    ['a negative position', '-1', /is not a log position/],
     ['words', 'yesterday', /is not a log position/],
-    ['too many digits', '9'.repeat(30), /is not a log position/],
   ])('refuses %s with 400, on an entity, a list, a history and the feed', async (_, asOf, message) => {
     const { body } = await newCredential();
     for (const path of [

@@ -120,13 +120,6 @@ describe('POST /edges/tcp/{id}/check', () => {
     });
   });
 
-  it('lets no address in by a restriction without policies, or by a policy without rules', async () => {
-    for (const ids of [[], [(await policyOf([])).id]]) {
-      const { body } = await check(await edgeOf(ids), { source: '192.0.2.7' });
-      expect(body).toEqual({ allowed: false, reason: 'no_rule_allows', ...UNMATCHED });
-    }
-  });
-
   it('lets no address in if a policy does not exist, and names it: never told of, deleted, of another account', async () => {
     const [known, deleted] = [await policyOf(['+192.0.2.0/24']), await policyOf(['+192.0.2.0/24'])];
     const foreign = await policyOf(['+192.0.2.0/24'], other.client);

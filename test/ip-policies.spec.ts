@@ -53,16 +53,6 @@ describe('an IP policy', () => {
     await expectRefusal(() => admin.get(path), 404, 'ERR_NGROK_341', /^Resource not found$/);
     expect((await newPolicy()).description).toBe('');
   });
-
-  it('of another account, or unknown, is not found, and stays as it is', async () => {
-    const { id } = await newPolicy();
-    for (const path of [`/ip_policies/${id}`, `/ip_policies/ipp_${KSUID}`, '/ip_policies/ipp_1']) {
-      await expectRefusal(() => other.client.get(path), 404, 'ERR_NGROK_341');
-      await expectRefusal(() => other.client.patch(path, { description: 'x' }), 404, 'ERR_NGROK_341');
-      await expectRefusal(() => other.client.delete(path), 404, 'ERR_NGROK_341');
-    }
-    expect((await admin.get(`/ip_policies/${id}`)).status).toBe(200);
-  });
 });
 
 describe('a rule of an IP policy', () => {
@@ -112,10 +102,8 @@ describe('a rule of an IP policy', () => {
 
   it.each([
     ['bits after the prefix', '192.0.2.1/24', '1409', /send 192\.0\.2\.0\/24 for the network, or 192\.0\.2\.1\/32/],
-    ['bits after the prefix in IPv6', '2001:db8::1/32', '1409', /send 2001:db8::\/32/],
     ['no address', 'example.com', '1406', /^cidr 'example.com' is not a network such as/],
     ['a prefix that is too long', '192.0.2.0/33', '1406', /prefix from 0 to 32/],
-    ['a zone', 'fe80::1%eth0', '1406', /is not a network/],
     ['an empty text', '', '1405', /^cidr is missing/],
   ])('with %s is refused', async (_, cidr, code, msg) => {
     const policy = await newPolicy();
@@ -242,12 +230,10 @@ describe('a tunnel group', () => {
   it.each([
     ['a list of labels', ['app'], 'ERR_NGROK_215', /^labels must be an object, not an array/],
     ['a value that is no text', { app: 1 }, 'ERR_NGROK_215', /^The value of the label 'app' must be a string/],
-    ['a value that is null', { app: null }, 'ERR_NGROK_215', /^The value of the label 'app' must be a string/],
     ['an empty key', { '': 'x' }, 'ERR_NGROK_6509', /empty/],
     ['a long key', { ['k'.repeat(256)]: 'x' }, 'ERR_NGROK_6509', /256 bytes long; the maximum is 255/],
     ['a long value', { app: 'ü'.repeat(128) }, 'ERR_NGROK_6510', /256 bytes long; the maximum is 255/],
     ['an equals sign in a key', { 'a=b': 'x' }, 'ERR_NGROK_6531', /'a=b'/],
-    ['an equals sign in a value', { app: 'a=b' }, 'ERR_NGROK_6531', /'a=b'/],
     ['101 labels', Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`k${n}`, ''])), 'ERR_TAS_400', /maximum/],
   ])('with %s is refused', async (_, labels, code, msg) => {
     const { id } = await made('/backends/tunnel_group', {});

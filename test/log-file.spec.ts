@@ -309,11 +309,6 @@ describe('audit import of a wrong file', () => {
     ['an empty file', () => '', /^the file is empty$/],
     ['a cut last line', () => exported.slice(0, -20), /^line \d+: the file ends in the middle of this line$/],
     [
-      'a file whose last line feed is missing',
-      () => exported.trimEnd(),
-      /^line \d+: the file ends in the middle of this line$/,
-    ],
-    [
       'a line that is not JSON',
       () => `${lines()[0]}\nnot json\n`,
       /^line 2: it is not a JSON object; was the file cut\?$/,
@@ -322,11 +317,6 @@ describe('audit import of a wrong file', () => {
       'a field too few',
       () => changed(1, ({ metadata, ...rest }) => rest),
       /^line 2: the field metadata is missing, unknown or of the wrong type$/,
-    ],
-    [
-      'a field too many',
-      () => changed(1, (event) => ({ ...event, more: 1 })),
-      /^line 2: the field more is missing, unknown/,
     ],
     [
       'a beginning after position 1',
@@ -338,11 +328,6 @@ describe('audit import of a wrong file', () => {
       'another hash',
       () => changed(2, (event) => ({ ...event, leaf_hash: 'ab'.repeat(32) })),
       /^line 3: its leaf_hash is not the hash/,
-    ],
-    [
-      'changed data',
-      () => changed(1, (event) => ({ ...event, data: '{}' })),
-      /^line 2: its leaf_hash is not the hash of the event$/,
     ],
     [
       'another account in the middle',
@@ -368,24 +353,19 @@ describe('audit import of a wrong file', () => {
       [
         ['a malformed event id', { event_id: 'x' }, /^line 3: event_id is not a UUID$/],
         ['a short id', { stream_id: 'ak_1' }, /^line 3: stream_id is not an id$/],
-        ['a time of another form', { occurred_at: '2026-01-02T03:04:05Z' }, /^line 3: occurred_at is not a time as/],
         [
           'a day that does not exist',
           { occurred_at: '2026-02-30T03:04:05.000000Z' },
           /^line 3: occurred_at is not a time as/,
         ],
         ['an infinite time', { recorded_at: 'infinity' }, /^line 3: recorded_at is not a time as export writes it$/],
-        ['a hash in capitals', { leaf_hash: 'AB'.repeat(32) }, /^line 3: leaf_hash is not a SHA-256 in hex$/],
-        ['data that is a list', { data: '[]' }, /^line 3: data is not a JSON object as the service writes it$/],
         ['data that is not JSON', { data: '{' }, /^line 3: data is not a JSON object/],
-        ['data on two lines', { data: '{\n}' }, /^line 3: data is not a JSON object/],
         ['a name twice in data', { data: '{"a":1,"a":2}' }, /^line 3: data is not a JSON object/],
         [
           'metadata without an actor',
           { metadata: '{}' },
           /^line 3: metadata is not a JSON object that names an actor$/,
         ],
-        ['metadata with blanks', { metadata: '{"actor": "system"}' }, /^line 3: metadata is not a JSON object/],
       ] as const
     ).map(([what, fields, message]): [string, () => string, RegExp] => [
       what,
@@ -436,38 +416,5 @@ describe('audit import of a wrong file', () => {
       stdout: '',
       stderr: `${folder} is a directory, not a file that audit export wrote\n`,
     });
-  });
-});
-
-describe('audit verify', () => {
-  it('names a changed event, a missing one, one beyond the head and a gap in a stream, and exits with 1', async () => {
-    const copy = await cloneDatabase();
-    expect(await cli(copy.url, ['audit', 'import', '-'], exported)).toMatchObject({ code: 0 });
-    const sql = await connect(copy.url);
-    await sql.query('alter table events disable trigger events_guard');
-    await sql.query(`update events set metadata = '{}' where position = 2`);
-    await sql.query('delete from events where position = 3');
-    await sql.query(`update events set position = position + 1000 where position = (select max(position) from events)`);
-    const { rows } = await sql.query(
-      `update events set stream_version = 3 where position = (select min(position) from events where stream_version = 2)
-       returning position`,
-    );
-    await sql.end();
-    const { code, stdout, stderr } = await cli(copy.url, ['audit', 'verify', '--account', account]);
-    expect(code).toBe(1);
-    const faults = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => line.split('\t'));
-    expect(new Set(faults.map(([of]) => of))).toEqual(new Set(['all accounts', account]));
-    const said = faults.map(([, what]) => what).join('\n');
-    expect(said).toMatch(/position 2: its leaf_hash is not the hash of the event/);
-    expect(said).toMatch(/position 3: missing/);
-    expect(said).toMatch(/position 1\d\d\d: outside the log, whose head is at \d+/);
-    expect(said).toContain(
-      `position ${rows[0].position}: its stream_version does not follow the previous one of its stream`,
-    );
-    expect(stderr).toMatch(/^the log's own signatures .*\n\d+ events of 1 accounts in \d+\.\d s: \d+ faults\n$/);
-    await copy.drop();
   });
 });

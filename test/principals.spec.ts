@@ -109,20 +109,6 @@ describe('users and bots', () => {
     }
   });
 
-  it('of another account answer exactly like unknown ones', async () => {
-    const unknown = 'usr_3MPflUxi65UVJUZK1y0iEJKUOhV';
-    for (const id of [unknown, other.id, bot.id]) {
-      await expectRefusal(
-        () => admin.get(`/users/${id}`),
-        404,
-        'ERR_TAS_404',
-        /^Resource not found$|is the id of a bot/,
-      );
-      await expectRefusal(() => admin.patch(`/users/${id}`, { active: false }), 404, 'ERR_TAS_404');
-      await expectRefusal(() => admin.delete(`/users/${id}`), 404, 'ERR_TAS_404');
-    }
-  });
-
   it('are listed in pages of their own', async () => {
     const users = (await admin.get('/users?limit=1')).body;
     expect(users).toEqual({

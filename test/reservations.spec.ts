@@ -69,16 +69,9 @@ describe('a reserved address', () => {
     );
   });
 
-  it('belongs to one account: another cannot read, change, delete or reserve it', async () => {
+  it('belongs to one account: another cannot reserve it', async () => {
     const addr = newAddr();
-    const { id } = await reserve('reserved_addrs', { addr });
-    for (const call of [
-      () => other.client.get(`/reserved_addrs/${id}`),
-      () => other.client.patch(`/reserved_addrs/${id}`, { description: 'x' }),
-      () => other.client.delete(`/reserved_addrs/${id}`),
-    ]) {
-      await expectRefusal(call, 404, 'ERR_TAS_404');
-    }
+    await reserve('reserved_addrs', { addr });
     await expectRefusal(() => other.client.post('/reserved_addrs', { addr }), ...CONFLICT, /is reserved already\.$/);
   });
 

@@ -98,15 +98,6 @@ describe('an edge at a hostport that another account has reserved', () => {
     expect(await theirs.client.post('/edges/tcp', { hostports: [hostport] })).toMatchObject(TAKEN);
   });
 
-  it('is stored and not served, if that account has no edge there', async () => {
-    const hostport = `${fresh()}:443`;
-    await reserveAddr(hostport);
-    const stored = await edgeAt([hostport.toUpperCase()], theirs);
-    expect(await servedAt(hostport)).toBeNull();
-    const reasons = [{ hostport: hostport.toUpperCase(), reason: 'reserved_elsewhere' }];
-    expect(await notServed(stored, theirs)).toEqual(reasons);
-  });
-
   it('is not served by a gateway for its account alone', async () => {
     const [hostport, own] = [`${fresh()}:443`, `${fresh()}:443`];
     await edgeAt([hostport], theirs);

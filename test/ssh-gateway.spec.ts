@@ -91,15 +91,9 @@ const titled = (cases: readonly (readonly [body: unknown, code: string, msg: Reg
 describe('POST /ssh_gateway/authorize', () => {
   it.each([
     [[], DOMAIN, null],
-    [['*'], DOMAIN, '*'],
-    [['bind:*'], { label: { key: 'k', value: 'v' } }, 'bind:*'],
     [['bind:App.Example.com.'], { domain: 'APP.example.com' }, 'bind:App.Example.com.'],
-    [['bind:*.example.com'], { domain: 'a.b.example.com' }, 'bind:*.example.com'],
     [['bind:app.example.com:443'], { address: 'app.example.com:443' }, 'bind:app.example.com:443'],
-    [['bind:app.example.com:*'], { address: 'app.example.com:22' }, 'bind:app.example.com:*'],
-    [['bind:app.example.com'], { address: 'app.example.com:0' }, 'bind:app.example.com'],
     [['bind:[2001:db8::1]:80'], { address: '[2001:db8:0::1]:80' }, 'bind:[2001:db8::1]:80'],
-    [['bind:team=blue'], { label: { key: 'team', value: 'blue' } }, 'bind:team=blue'],
     [['bind:x.example', 'bind:*=blue'], { label: { key: 'team', value: 'blue' } }, 'bind:*=blue'],
   ])('permits with %j the target %j by the rule %j', async (acl, target, rule) => {
     const credential = await upload({ acl });
@@ -109,11 +103,7 @@ describe('POST /ssh_gateway/authorize', () => {
 
   it.each([
     [['bind:app.example.com'], { domain: 'Web.example.com.' }, 'bind:web.example.com'],
-    [['bind:*.example.com'], { domain: 'example.com' }, 'bind:example.com'],
-    [['bind:app.example.com:443'], { address: 'app.example.com:80' }, 'bind:app.example.com:80'],
-    [['bind:app.example.com:*'], DOMAIN, 'bind:app.example.com'],
     [['bind:app.example.com:*'], { address: 'app.example.com:0' }, 'bind:app.example.com'],
-    [['bind:*=*'], DOMAIN, 'bind:app.example.com'],
     [['bind:team=blue'], { label: { key: 'Team', value: 'blue' } }, 'bind:Team=blue'],
     [['bind:team=blue'], { label: { key: 'team', value: 'red*' } }, null],
   ])('refuses with %j the target %j, which needs the rule %j', async (acl, target, needs) => {
@@ -333,12 +323,9 @@ describe('POST /ssh_gateway/recheck', () => {
   it.each(
     titled([
       [{}, 'ERR_NGROK_213', /must be a JSON array/],
-      ['x', 'ERR_NGROK_213', /must be a JSON array/],
-      [null, 'ERR_NGROK_213', /must be a JSON array/],
       [[null], 'ERR_TAS_400', /^\[0\] must be an object/],
       [[{ credential_id: 'sshcr_1' }], 'ERR_TAS_400', /^\[0\]\.version must be a whole number/],
       [[{ credential_id: 'sshcr_1', version: 0 }], 'ERR_TAS_400', /from 1 to 2147483647/],
-      [[{ credential_id: 'sshcr_1', version: 1.5 }], 'ERR_TAS_400', /whole number/],
       [[{ credential_id: 'sshcr_1', version: 2 ** 31 }], 'ERR_TAS_400', /whole number/],
       [[{ credential_id: 7, version: 1 }], 'ERR_TAS_400', /credential_id must be a string/],
       [[{ credential_id: 'x', version: 1, more: 1 }], 'ERR_TAS_400', /takes only credential_id, version/],
@@ -463,17 +450,14 @@ describe('a malformed request', () => {
       [{ target: DOMAIN }, 'ERR_TAS_400', /exactly one of public_key and fingerprint/],
       [{ ...key, public_key: newPublicKey(), target: DOMAIN }, 'ERR_TAS_400', /exactly one of/],
       [{ fingerprint: 'SHA256:short', target: DOMAIN }, 'ERR_TAS_400', /must be as ssh-keygen -l prints it/],
-      [{ fingerprint: `${UNKNOWN_FINGERPRINT}=`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
       [{ fingerprint: `SHA256:${'A'.repeat(42)}B`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
       [{ fingerprint: 7, target: DOMAIN }, 'ERR_NGROK_215', /must be a string/],
       [{ public_key: '', target: DOMAIN }, 'ERR_NGROK_611', /missing/],
       [{ public_key: 'ssh-ed25519 AAAA', target: DOMAIN }, 'ERR_NGROK_612', /./],
       [{ ...key }, 'ERR_TAS_400', /target is missing/],
-      [{ ...key, target: null }, 'ERR_TAS_400', /target is missing/],
       [{ ...key, target: 'app.example.com' }, 'ERR_TAS_400', /target must be an object/],
       [{ ...key, target: {} }, 'ERR_TAS_400', /target: a bind request names one of/],
       [{ ...key, target: { domain: 'a..b' } }, 'ERR_TAS_400', /target: domain 'a..b' cannot be bound/],
-      [{ ...key, target: { ...DOMAIN, address: 'a:1' } }, 'ERR_TAS_400', /names one of/],
       [{ ...key, target: { ...DOMAIN, port: 1 } }, 'ERR_TAS_400', /takes only domain, address, label/],
       [
         { ...key, target: { label: { key: 'k', value: 'v', x: 1 } } },

@@ -1,27 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
-import { addAccount, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { type Service, startService } from './support/service.js';
 
 let service: Service;
 let admin: ApiClient;
-let other: TestPrincipal;
 let edge: { id: string };
 let path: string;
 
 beforeAll(async () => {
   service = await startService();
   admin = service.admin;
-  other = await addAccount(service);
   edge = (await admin.post('/edges/tcp', { description: 'kept', hostports: ['a:1'] })).body;
   path = `/edges/tcp/${edge.id}`;
 });
 afterAll(() => service.stop());
 
 const { eventCount, expectRefusal } = refusalsOf(() => service);
-
-const UNKNOWN = '/edges/tcp/edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV';
 
 interface Case {
   readonly name: string;
@@ -140,17 +135,6 @@ describe.each(MODULES)('PUT, GET and DELETE /edges/tcp/{id}/$name', ({ name, put
     await refused({ id: 'edgtcp_1', module: put }, 'ERR_TAS_400', /^id is read-only/);
     await refused({ module: put, ...put }, 'ERR_TAS_400', /not both/);
     await refused([], 'ERR_NGROK_213', /object/);
-  });
-
-  it('answers 404 on unknown and foreign edges', async () => {
-    const { body: foreign } = await other.client.post('/edges/tcp', { [name]: put });
-    for (const edgePath of [UNKNOWN, `/edges/tcp/${foreign.id}`, '/edges/tcp/x']) {
-      for (const method of ['GET', 'DELETE']) {
-        await expectRefusal(() => admin.send(method, `${edgePath}/${name}`, undefined), 404, 'ERR_NGROK_7000');
-      }
-      await expectRefusal(() => admin.put(`${edgePath}/${name}`, put), 404, 'ERR_NGROK_7000');
-    }
-    expect((await other.client.get(`/edges/tcp/${foreign.id}/${name}`)).status).toBe(200);
   });
 });
 

@@ -146,46 +146,6 @@ describe('in strict mode races are decided by the index', () => {
     );
     expect(rows).toEqual([{ deadlocks: 0 }]);
   });
-
-  it('32 edges patched to one hostport: one gets it, the others stay as they were', async () => {
-    const paths = await Promise.all(Array.from({ length: 32 }, () => create([fresh()])));
-    const hostport = fresh();
-    const answers = await Promise.all(paths.map((path) => admin.patch(path, { hostports: [hostport] })));
-    expect(statuses(answers)).toEqual([200, ...Array(31).fill(409)]);
-    const edges = await Promise.all(paths.map(async (path) => (await admin.get(path)).body));
-    expect(edges.filter((edge) => edge.hostports[0] === hostport)).toHaveLength(1);
-  });
-
-  it('two edges that swap hostports at the same time never both have one hostport', async () => {
-    for (let round = 0; round < 20; round += 1) {
-      const [a, b] = [fresh(), fresh()];
-      const client = round % 2 === 0 ? admin : other.client;
-      const [first, second] = [await create([a]), await create([b], client)];
-      await Promise.all([admin.patch(first, { hostports: [b] }), client.patch(second, { hostports: [a] })]);
-      await Promise.all([admin.patch(first, { hostports: [a, b] }), client.delete(second)]);
-      const { body } = await admin.get(first);
-      const listed = await new EdgesByHostport(service.pool).at(a);
-      expect(listed.ids).toEqual(body.hostports.includes(a) ? [body.id] : []);
-    }
-  });
-
-  it('while edges are created and deleted, a hostport never belongs to two of them', async () => {
-    const hostport = fresh();
-    const worker = async (client: ApiClient): Promise<number> => {
-      let held = 0;
-      for (let n = 0; n < 20; n += 1) {
-        const { status, body } = await client.post('/edges/tcp', { hostports: [hostport] });
-        expect([201, 409]).toContain(status);
-        if (status !== 201) continue;
-        held += 1;
-        expect((await new EdgesByHostport(service.pool).at(hostport)).ids).toEqual([body.id]);
-        await client.delete(`/edges/tcp/${body.id}`);
-      }
-      return held;
-    };
-    const held = await Promise.all(Array.from({ length: 8 }, (_, n) => worker(n % 2 === 0 ? admin : other.client)));
-    expect(held.reduce((sum, n) => sum + n, 0)).toBeGreaterThan(0);
-  });
 });
 
 describe('if strict mode is switched on later', () => {

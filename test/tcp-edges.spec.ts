@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { EdgesByHostport } from '../src/api/tcp-edges/tcp-edges.read-model.js';
 import type { ApiClient } from './support/api-client.js';
-import { withoutClaims } from './support/claims.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
 import { type Service, startService } from './support/service.js';
@@ -123,26 +121,11 @@ describe('POST /edges/tcp', () => {
     ['a number for a text', { description: 7 }, '215', /^description must be a string, not a number/],
     ['a text for a list', { hostports: 'a:1' }, '215', /^hostports must be a list, not a string/],
     ['a text for a module', { backend: 'bkdtg_1' }, '215', /^backend must be an object, not a string/],
-    ['a list for a module', { traffic_policy: [] }, '215', /^traffic_policy must be an object, not an array/],
     [
       'a text for a flag',
       { backend: { enabled: 'true', backend_id: 'b' } },
       '215',
       /^backend\.enabled must be a boolean, not a string/,
-    ],
-    ['a number for a flag', { ip_restriction: { enabled: 1 } }, '215', /^ip_restriction\.enabled must be a boolean/],
-    ['a number for an id', { backend: { backend_id: 1 } }, '215', /^backend\.backend_id must be a string/],
-    [
-      'a text for a list of ids',
-      { ip_restriction: { ip_policy_ids: 'x' } },
-      '215',
-      /^ip_restriction\.ip_policy_ids must be a list/,
-    ],
-    [
-      'an object for a policy',
-      { traffic_policy: { value: {} } },
-      '215',
-      /^traffic_policy\.value must be a string, not an object/,
     ],
     [
       'an unknown field',
@@ -159,9 +142,7 @@ describe('POST /edges/tcp', () => {
     ['__proto__', JSON.parse('{"backend":{"__proto__":{"backend_id":"b"}}}'), '214', /'backend\.__proto__'/],
     ['a number for a read-only field', { id: 7 }, '215', /^id must be a string/],
     ['a hostport without port', { hostports: ['a:1', 'b'] }, '7104', /^hostports\[1\] 'b' is not a hostport/],
-    ['a hostport that is no text', { hostports: [null] }, '7104', /^hostports\[0\] must be a string/],
     ['port 0', { hostports: ['a:0'] }, '7112', /^hostports\[0\] 'a:0'.*1 to 65535/],
-    ['port 65536', { hostports: ['a:65536'] }, '7112', /65536/],
     [
       '1001 hostports',
       { hostports: Array(1001).fill('a:1') },
@@ -169,20 +150,12 @@ describe('POST /edges/tcp', () => {
       /^hostports has 1001 items; the maximum is 1000/,
     ],
     ['a backend without id', { backend: {} }, '242', /^backend\.backend_id is missing/],
-    ['an empty backend id', { backend: { backend_id: '' } }, '242', /^backend\.backend_id '' must be/],
     ['a backend id with a slash', { backend: { backend_id: '../x' } }, '242', /^backend\.backend_id '\.\.\/x' must be/],
-    ['a backend id of 129', { backend: { backend_id: 'x'.repeat(129) } }, '242', /1 to 128 characters/],
     [
       'a policy id with a blank',
       { ip_restriction: { ip_policy_ids: ['a', 'b c'] } },
       '229',
       /^ip_restriction\.ip_policy_ids\[1\] 'b c' must be/,
-    ],
-    [
-      'a policy id that is no text',
-      { ip_restriction: { ip_policy_ids: [1] } },
-      '229',
-      /^ip_restriction\.ip_policy_ids\[0\] must be a string/,
     ],
     [
       '101 policies',
@@ -235,13 +208,6 @@ describe('GET /edges/tcp/{id}', () => {
     expect(await admin.get(`/edges/tcp/${created.id}`)).toMatchObject({ status: 200, body: created });
     expect((await member.client.get(`/edges/tcp/${created.id}`)).body).toEqual(created);
   });
-
-  it('answers unknown, malformed and foreign ids alike', async () => {
-    const foreign = await create({}, other.client);
-    for (const id of [foreign.id, UNKNOWN_ID, 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', 'x', '%00', '%F0%9F%98%80']) {
-      await expectRefusal(() => admin.get(`/edges/tcp/${id}`), 404, 'ERR_NGROK_7000', /^Resource not found$/);
-    }
-  });
 });
 
 describe('PATCH /edges/tcp/{id}', () => {
@@ -282,12 +248,6 @@ describe('PATCH /edges/tcp/{id}', () => {
     expect(await eventCount()).toBe(before);
   });
 
-  it('records only the changed fields', async () => {
-    const { id } = await create({ description: 'a', metadata: 'kept', hostports: ['a:1'] });
-    await admin.patch(`/edges/tcp/${id}`, { description: 'b', metadata: 'kept', hostports: ['a:1'] });
-    expect((await eventsOf(id)).at(-1)).toEqual({ type: 'tcp_edge_updated.v1', data: { description: 'b' } });
-  });
-
   it.each([
     ['id', UNKNOWN_ID],
     ['uri', 'http://127.0.0.1/edges/tcp/x'],
@@ -304,13 +264,8 @@ describe('PATCH /edges/tcp/{id}', () => {
     const { id } = await create();
     const patch = (body: unknown) => () => admin.patch(`/edges/tcp/${id}`, body);
     await expectRefusal(patch({ description: 'x'.repeat(256) }), 400, 'ERR_NGROK_7073');
-    await expectRefusal(patch({ metadata: 'x'.repeat(4097) }), 400, 'ERR_NGROK_7074');
     await expectRefusal(patch({ hostports: ['a'] }), 400, 'ERR_NGROK_7104');
-    await expectRefusal(patch({ hostports: ['a:99999'] }), 400, 'ERR_NGROK_7112');
     await expectRefusal(patch({ backend: { enabled: false } }), 400, 'ERR_NGROK_242', /^backend\.backend_id/);
-    await expectRefusal(patch({ ip_restriction: { ip_policy_ids: [''] } }), 400, 'ERR_NGROK_229');
-    await expectRefusal(patch({ traffic_policy: {} }), 400, 'ERR_TAS_400', /^traffic_policy\.value/);
-    await expectRefusal(patch({ traffic_policy: { val: '' } }), 400, 'ERR_NGROK_214');
     await expectRefusal(patch([]), 400, 'ERR_NGROK_213');
   });
 
@@ -409,27 +364,5 @@ describe('GET /edges/tcp', () => {
     await expectRefusal(() => admin.get('/edges/tcp?limit=0'), 400, 'ERR_NGROK_233');
     const cursor = 'sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
     await expectRefusal(() => admin.get(`/edges/tcp?before_id=${cursor}`), 400, 'ERR_NGROK_223');
-  });
-});
-
-describe('looking up a hostport', () => {
-  it('finds the edges that list it in any spelling, also those of accounts that shared it before, until they drop it', async () => {
-    const edges = new EdgesByHostport(service.pool);
-    const first = await create({ hostports: ['LookUp.example.com.:7', 'lookup.example.com:7'] });
-    const second = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
-      create({ hostports: ['x:1', 'lookup.example.com:7'], backend: { backend_id: 'bkdtg_1' } }, other.client),
-    );
-    const third = await withoutClaims(service.pool, ['lookup.example.com:7'], () =>
-      create({ hostports: ['lookup.example.COM:7'], backend: { backend_id: 'bkdtg_1' } }),
-    );
-    const found = await edges.at('lookup.example.com:7');
-    expect(found.ids).toEqual([first.id, second.id, third.id]);
-    expect(found.served?.id).toBe(second.id);
-    await admin.patch(`/edges/tcp/${first.id}`, { hostports: ['lookup.example.com:8'] });
-    await admin.delete(`/edges/tcp/${third.id}`);
-    const [left, moved, nobody] = await Promise.all(
-      ['lookup.example.com:7', 'lookup.example.com:8', 'lookup.example.com:9'].map((h) => edges.at(h)),
-    );
-    expect([left, moved, nobody].map((at) => at?.ids)).toEqual([[second.id], [first.id], []]);
   });
 });

@@ -34,9 +34,11 @@ const lastRequest = (): RecordedRequest => {
 
 const CREATED_AT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-interface Resource<Item extends { id: string }> {
+interface Resource<Item extends { id: string }, Arg, Change> {
+  create(arg: Arg): Promise<Item>;
   get(id: string): Promise<Item>;
   list(beforeId?: string, limit?: string): Promise<Item[]>;
+  update(change: Change): Promise<Item>;
   delete(id: string): Promise<void>;
 }
 
@@ -53,23 +55,44 @@ async function expectDeleted({ get, remove }: { get: () => Promise<unknown>; rem
   await expect(get()).rejects.toMatchObject({ statusCode: 404 });
 }
 
-/** Lists with two items a page; `made` are the newest, oldest first. */
-async function expectSeveralPages<Item extends { id: string }>(resource: Resource<Item>, made: readonly Item[]) {
+/** Creates, reads, changes, lists over several pages and deletes. The client sends the whole answer back in an update. */
+async function walk<Item extends { id: string }, Arg, Change>(
+  resource: Resource<Item, Arg, Change>,
+  { arg, more, whole, path, change }: Walk<Arg>,
+): Promise<void> {
+  const created = await resource.create(arg);
+  const { id } = created;
+  expect(created).toEqual({
+    id: expect.stringMatching(/^[a-z]+_\w{27}$/),
+    createdAt: CREATED_AT,
+    uri: `${proxy.url}/${path}/${id}`,
+    ...whole,
+  });
+  expect(await resource.get(id)).toEqual(created);
+  const update = (fields: object) => resource.update(fields as Change);
+  const changed = await update({ id, ...change });
+  expect(changed).toEqual({ ...created, ...change });
+  expect(await update(changed)).toEqual(changed);
+
+  const made = [id];
+  for (let i = 0; i < 4; i += 1) made.unshift((await resource.create(more(i))).id);
   const all = await resource.list();
   proxy.requests.length = 0;
   expect(await resource.list(undefined, '2')).toEqual(all);
   expect(proxy.requests).toHaveLength(Math.ceil(all.length / 2));
-  expect(all.slice(0, made.length).map(({ id }) => id)).toEqual(made.map(({ id }) => id).reverse());
-  const [cursor] = made;
-  if (cursor === undefined) throw new Error('a list of nothing shows nothing');
-  expect((await resource.list(made[1]?.id, '100'))[0]).toEqual(cursor);
+  expect(all.slice(0, 5).map((one) => one.id)).toEqual(made);
+  expect((await resource.list(made[3], '100'))[0]).toEqual(changed);
+  await expectDeleted({ get: () => resource.get(id), remove: () => resource.delete(id) });
 }
 
-const times = async <Made>(n: number, make: (i: number) => Promise<Made>): Promise<Made[]> => {
-  const made: Made[] = [];
-  for (let i = 0; i < n; i += 1) made.push(await make(i));
-  return made;
-};
+interface Walk<Arg> {
+  readonly arg: Arg;
+  readonly more: (n: number) => Arg;
+  /** The created item without its id, address and time. */
+  readonly whole: object;
+  readonly path: string;
+  readonly change: object;
+}
 
 describe('it sends what the contract is based on', () => {
   it('a bearer token, its version, and a JSON content type on a GET without a body', async () => {
@@ -83,9 +106,10 @@ describe('it sends what the contract is based on', () => {
   });
 
   it('beforeId, not before_id', async () => {
-    const [older, newer] = await times(2, () => ngrok.sshCredentials.create({ publicKey: newPublicKey(), acl: [] }));
-    const [first] = await ngrok.sshCredentials.list(newer?.id, '1');
-    expect(proxy.requests[2]?.path).toBe(`/ssh_credentials?limit=1&beforeId=${newer?.id}`);
+    const create = () => ngrok.sshCredentials.create({ publicKey: newPublicKey(), acl: [] });
+    const [older, newer] = [await create(), await create()];
+    const [first] = await ngrok.sshCredentials.list(newer.id, '1');
+    expect(proxy.requests[2]?.path).toBe(`/ssh_credentials?limit=1&beforeId=${newer.id}`);
     expect(first).toEqual(older);
   });
 
@@ -111,33 +135,12 @@ describe('SSH credentials', () => {
   it('are created, read, listed over several pages, updated and deleted', async () => {
     const publicKey = newPublicKey('laptop  of ünï');
     const acl = ['bind:*.example.com', 'bind:team=blue', 'bind:*.example.com'];
-    const created = await ngrok.sshCredentials.create({ publicKey, acl, description: 'laptop', metadata: '{"a_b":1}' });
-    const { id } = created;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^sshcr_/),
-      uri: `${proxy.url}/ssh_credentials/${id}`,
-      createdAt: CREATED_AT,
-      description: 'laptop',
-      metadata: '{"a_b":1}',
-      publicKey,
-      acl,
-      ownerId: expect.stringMatching(/^usr_/),
-    });
-    expect(await ngrok.sshCredentials.get(id)).toEqual(created);
-
-    // undefined keeps a field, "" and [] clear it.
-    expect(await ngrok.sshCredentials.update({ id, description: '' })).toEqual({ ...created, description: '' });
-    const { acl: cleared, metadata } = await ngrok.sshCredentials.update({ id, acl: [] });
-    expect([cleared, metadata]).toEqual([[], '{"a_b":1}']);
-    const back = await ngrok.sshCredentials.update(created);
-    expect(back).toEqual(created);
-
-    const more = await times(4, () => ngrok.sshCredentials.create({ publicKey: newPublicKey(), acl: [] }));
-    expect(more[0]).toMatchObject({ description: '', metadata: '', acl: [] });
-    await expectSeveralPages(ngrok.sshCredentials, [created, ...more]);
-    await expectDeleted({
-      get: () => ngrok.sshCredentials.get(id),
-      remove: () => ngrok.sshCredentials.delete(id),
+    const arg = { publicKey, acl, description: 'laptop', metadata: '{"a_b":1}' };
+    await walk(ngrok.sshCredentials, {
+      ...{ arg, path: 'ssh_credentials', whole: { ...arg, ownerId: expect.stringMatching(/^usr_/) } },
+      more: () => ({ publicKey: newPublicKey(), acl: [] }),
+      // undefined keeps a field, "" and [] clear it.
+      change: { description: '', acl: [] },
     });
   });
 
@@ -193,48 +196,21 @@ describe('tunnel sessions and tunnels', () => {
 
 describe('TCP edges', () => {
   it('are created, read, listed over several pages, updated and deleted', async () => {
-    const { edgesTcp } = ngrok.edges;
-    const hostports = ['App.example.test:443', '[2001:DB8::1]:22'];
-    const created = await edgesTcp.create({
-      description: 'edge',
-      metadata: 'm',
-      hostports,
+    const arg = {
+      ...{ description: 'edge', metadata: 'm', hostports: ['App.example.test:443', '[2001:DB8::1]:22'] },
       backend: { backendId: 'bkdtg_1' },
       ipRestriction: { enabled: false, ipPolicyIds: ['ipp_1', 'ipp_2'] },
-    });
-    const { id } = created;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^edgtcp_/),
-      uri: `${proxy.url}/edges/tcp/${id}`,
-      createdAt: CREATED_AT,
-      description: 'edge',
-      metadata: 'm',
-      hostports,
-      backend: {
-        enabled: true,
-        backend: { id: 'bkdtg_1', uri: `${proxy.url}/backends/tunnel_group/bkdtg_1` },
+    };
+    const ipPolicies = ['ipp_1', 'ipp_2'].map((id) => ({ id, uri: `${proxy.url}/ip_policies/${id}` }));
+    const backend = { id: 'bkdtg_1', uri: `${proxy.url}/backends/tunnel_group/bkdtg_1` };
+    await walk(ngrok.edges.edgesTcp, {
+      ...{ arg, path: 'edges/tcp', change: { description: '', hostports: [] } },
+      whole: {
+        ...{ ...arg, backend: { enabled: true, backend }, trafficPolicy: null },
+        ipRestriction: { enabled: false, ipPolicies },
       },
-      ipRestriction: {
-        enabled: false,
-        ipPolicies: ['ipp_1', 'ipp_2'].map((policy) => ({ id: policy, uri: `${proxy.url}/ip_policies/${policy}` })),
-      },
-      trafficPolicy: null,
+      more: (i) => ({ hostports: [`host-${i}.example.test:1`] }),
     });
-    expect(await edgesTcp.get(id)).toEqual(created);
-
-    expect(await edgesTcp.update({ id, description: '' })).toEqual({ ...created, description: '' });
-    const bare = await edgesTcp.update({ id, hostports: [], ipRestriction: { ipPolicyIds: [] } });
-    expect(bare).toEqual({
-      ...created,
-      description: '',
-      hostports: [],
-      ipRestriction: { enabled: true, ipPolicies: [] },
-    });
-
-    const more = await times(4, (i) => edgesTcp.create({ hostports: [`host-${i}.example.test:1`] }));
-    expect(more[0]).toMatchObject({ backend: null, ipRestriction: null });
-    await expectSeveralPages(edgesTcp, [bare, ...more]);
-    await expectDeleted({ get: () => edgesTcp.get(id), remove: () => edgesTcp.delete(id) });
   });
 
   it('have a traffic policy, which passes unchanged although this client version has no type for it', async () => {
@@ -249,28 +225,11 @@ describe('TCP edges', () => {
 describe('reserved addresses', () => {
   it('are created, read, listed over several pages, updated and deleted', async () => {
     // The client has no field for the address: the service gives one of its pools.
-    const created = await ngrok.reservedAddrs.create({ description: 'camera', metadata: 'm', region: 'us' });
-    expect(lastRequest().body).toBe('{"description":"camera","metadata":"m","region":"us"}');
-    const { id } = created;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^ra_/),
-      uri: `${proxy.url}/reserved_addrs/${id}`,
-      createdAt: CREATED_AT,
-      description: 'camera',
-      metadata: 'm',
-      addr: expect.stringMatching(/^1\.tcp\.example\.com:200\d\d$/),
-      region: 'us',
+    const arg = { description: 'camera', metadata: 'm', region: 'us' };
+    await walk(ngrok.reservedAddrs, {
+      ...{ arg, path: 'reserved_addrs', change: { description: '' }, more: () => ({ region: '' }) },
+      whole: { ...arg, addr: expect.stringMatching(/^1\.tcp\.example\.com:200\d\d$/) },
     });
-    expect(await ngrok.reservedAddrs.get(id)).toEqual(created);
-    const renamed = await ngrok.reservedAddrs.update({ id, description: '' });
-    expect(renamed).toEqual({ ...created, description: '' });
-    // The client sends the whole answer back.
-    expect(await ngrok.reservedAddrs.update(renamed)).toEqual(renamed);
-
-    const more = await times(4, () => ngrok.reservedAddrs.create({ region: '' }));
-    expect(more[0]).toMatchObject({ description: '', metadata: '', region: '' });
-    await expectSeveralPages(ngrok.reservedAddrs, [renamed, ...more]);
-    await expectDeleted({ get: () => ngrok.reservedAddrs.get(id), remove: () => ngrok.reservedAddrs.delete(id) });
   });
 
   it('may be named by a field that its types do not have', async () => {
@@ -282,28 +241,12 @@ describe('reserved addresses', () => {
 describe('reserved domains', () => {
   it('are created, read, listed over several pages, updated and deleted', async () => {
     const arg = { domain: 'Shop.example.com', region: 'us', description: 'shop', metadata: 'm' };
-    const created = await ngrok.reservedDomains.create(arg);
-    const { id } = created;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^rd_/),
-      uri: `${proxy.url}/reserved_domains/${id}`,
-      createdAt: CREATED_AT,
-      ...arg,
-      cnameTarget: null,
-      certificate: null,
-      certificateManagementPolicy: null,
-      certificateManagementStatus: null,
-      acmeChallengeCnameTarget: null,
-      resolvesTo: null,
+    const certificates = { certificate: null, certificateManagementPolicy: null, certificateManagementStatus: null };
+    await walk(ngrok.reservedDomains, {
+      ...{ arg, path: 'reserved_domains', change: { description: '' } },
+      whole: { ...arg, ...certificates, cnameTarget: null, acmeChallengeCnameTarget: null, resolvesTo: null },
+      more: (i) => ({ domain: `*.shop-${i}.example.com`, region: '' }),
     });
-    expect(await ngrok.reservedDomains.get(id)).toEqual(created);
-    const renamed = await ngrok.reservedDomains.update({ id, description: '' });
-    expect(renamed).toEqual({ ...created, description: '' });
-    expect(await ngrok.reservedDomains.update(renamed)).toEqual(renamed);
-
-    const more = await times(4, (i) => ngrok.reservedDomains.create({ domain: `*.shop-${i}.example.com`, region: '' }));
-    await expectSeveralPages(ngrok.reservedDomains, [renamed, ...more]);
-    await expectDeleted({ get: () => ngrok.reservedDomains.get(id), remove: () => ngrok.reservedDomains.delete(id) });
   });
 
   it('have no certificate: to ask for one is an error, not a promise', async () => {
@@ -318,73 +261,31 @@ describe('reserved domains', () => {
 });
 
 describe('IP policies, their rules and tunnel groups', () => {
-  it('policies and rules are created, read, listed over several pages, updated and deleted', async () => {
-    const policy = await ngrok.ipPolicies.create({ description: 'office', metadata: 'm' });
-    expect(policy).toEqual({
-      id: expect.stringMatching(/^ipp_/),
-      uri: `${proxy.url}/ip_policies/${policy.id}`,
-      createdAt: CREATED_AT,
-      description: 'office',
-      metadata: 'm',
-    });
-    expect(await ngrok.ipPolicies.get(policy.id)).toEqual(policy);
-    const renamed = await ngrok.ipPolicies.update({ id: policy.id, description: '' });
-    expect(renamed).toEqual({ ...policy, description: '' });
-    expect(await ngrok.ipPolicies.update(renamed)).toEqual(renamed);
+  it('policies are created, read, listed over several pages, updated and deleted', async () => {
+    const arg = { description: 'office', metadata: 'm' };
+    const change = { description: '' };
+    await walk(ngrok.ipPolicies, { arg, path: 'ip_policies', whole: arg, change, more: () => ({}) });
+  });
 
-    const rule = await ngrok.ipPolicyRules.create({ cidr: '192.0.2.0/24', ipPolicyId: policy.id, action: 'allow' });
-    expect(rule).toEqual({
-      id: expect.stringMatching(/^ipr_/),
-      uri: `${proxy.url}/ip_policy_rules/${rule.id}`,
-      createdAt: CREATED_AT,
-      description: '',
-      metadata: '',
-      cidr: '192.0.2.0/24',
-      ipPolicy: { id: policy.id, uri: policy.uri },
-      action: 'allow',
-    });
-    expect(await ngrok.ipPolicyRules.get(rule.id)).toEqual(rule);
-    const moved = await ngrok.ipPolicyRules.update({ id: rule.id, cidr: '2001:db8::/32' });
-    expect(moved).toEqual({ ...rule, cidr: '2001:db8::/32' });
-    // The client sends the whole answer back.
-    expect(await ngrok.ipPolicyRules.update(moved)).toEqual(moved);
-    const more = await times(4, (i) =>
-      ngrok.ipPolicyRules.create({ cidr: `198.51.100.${i}`, ipPolicyId: policy.id, action: 'deny' }),
-    );
-    await expectSeveralPages(ngrok.ipPolicyRules, [moved, ...more]);
-    await expectSeveralPages(ngrok.ipPolicies, [renamed, ...(await times(4, () => ngrok.ipPolicies.create({})))]);
-    await expectDeleted({
-      get: () => ngrok.ipPolicyRules.get(rule.id),
-      remove: () => ngrok.ipPolicyRules.delete(rule.id),
-    });
-    await expectDeleted({
-      get: () => ngrok.ipPolicies.get(policy.id),
-      remove: () => ngrok.ipPolicies.delete(policy.id),
+  it('rules are created, read, listed over several pages, updated and deleted', async () => {
+    const { id, uri } = await ngrok.ipPolicies.create({});
+    const arg = { cidr: '192.0.2.0/24', ipPolicyId: id, action: 'allow' };
+    await walk(ngrok.ipPolicyRules, {
+      ...{ arg, path: 'ip_policy_rules', change: { cidr: '2001:db8::/32' } },
+      whole: { description: '', metadata: '', cidr: '192.0.2.0/24', ipPolicy: { id, uri }, action: 'allow' },
+      more: (i) => ({ cidr: `198.51.100.${i}`, ipPolicyId: id, action: 'deny' }),
     });
   });
 
   it('tunnel groups are created, read, listed over several pages, updated and deleted', async () => {
-    const { tunnelGroupBackends } = ngrok.backends;
     // Its types say Map, and its serializer takes the names of an object.
     const labels = (app: string) => ({ app }) as unknown as Map<string, string>;
-    const created = await tunnelGroupBackends.create({ description: 'farm', labels: labels('build') });
-    const { id } = created;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^bkdtg_/),
-      uri: `${proxy.url}/backends/tunnel_group/${id}`,
-      createdAt: CREATED_AT,
-      description: 'farm',
-      metadata: '',
-      labels: { app: 'build' },
-      tunnels: [],
+    await walk(ngrok.backends.tunnelGroupBackends, {
+      arg: { description: 'farm', labels: labels('build') },
+      whole: { description: 'farm', metadata: '', labels: labels('build'), tunnels: [] },
+      ...{ path: 'backends/tunnel_group', change: { labels: labels('test') } },
+      more: () => ({ description: '', labels: labels('more') }),
     });
-    expect(await tunnelGroupBackends.get(id)).toEqual(created);
-    const changed = await tunnelGroupBackends.update({ id, labels: labels('test') });
-    expect(changed).toEqual({ ...created, labels: { app: 'test' } });
-    expect(await tunnelGroupBackends.update(changed)).toEqual(changed);
-    const more = await times(4, () => tunnelGroupBackends.create({ labels: new Map() }));
-    await expectSeveralPages(tunnelGroupBackends, [changed, ...more]);
-    await expectDeleted({ get: () => tunnelGroupBackends.get(id), remove: () => tunnelGroupBackends.delete(id) });
   });
 });
 
@@ -420,47 +321,23 @@ describe('modules of a TCP edge', () => {
 
 describe('bot users', () => {
   it('are created, read, listed over several pages, updated and deleted', async () => {
-    const created = await ngrok.botUsers.create({ name: 'ci' });
-    const { id } = created;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^bot_/),
-      uri: `${proxy.url}/bot_users/${id}`,
-      name: 'ci',
-      active: true,
-      createdAt: CREATED_AT,
+    await walk(ngrok.botUsers, {
+      ...{ arg: { name: 'ci' }, path: 'bot_users', whole: { name: 'ci', active: true } },
+      ...{ change: { name: 'ci 2', active: false }, more: (i) => ({ name: `more ${i}` }) },
     });
-    expect(await ngrok.botUsers.get(id)).toEqual(created);
-    expect(await ngrok.botUsers.update({ id, active: false })).toEqual({ ...created, active: false });
-    const renamed = await ngrok.botUsers.update({ id, name: 'ci 2' });
-    expect(renamed).toEqual({ ...created, name: 'ci 2', active: false });
-    const more = await times(4, (i) => ngrok.botUsers.create({ name: `more ${i}` }));
-    await expectSeveralPages(ngrok.botUsers, [renamed, ...more]);
-    await expectDeleted({ get: () => ngrok.botUsers.get(id), remove: () => ngrok.botUsers.delete(id) });
   });
 });
 
 describe('API keys', () => {
-  it('are created, read, listed over several pages, updated and deleted', async () => {
+  it('are created with a token, which they show once, updated and deleted', async () => {
     const created = await ngrok.apiKeys.create({ description: 'for CI', metadata: 'm' });
     const { id, token = '' } = created;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^ak_/),
-      uri: `${proxy.url}/api_keys/${id}`,
-      description: 'for CI',
-      metadata: 'm',
-      createdAt: CREATED_AT,
-      ownerId: expect.stringMatching(/^usr_/),
-      token: expect.stringMatching(/^\w{27}_/),
-    });
+    expect(token).toMatch(/^\w{27}_/);
     const withIt = new Ngrok({ apiToken: token, baseUrl: proxy.url });
     const later = { ...created, token: null };
     expect(await withIt.apiKeys.get(id)).toEqual(later);
     expect(await ngrok.apiKeys.update({ id, description: '' })).toEqual({ ...later, description: '' });
-    const more = await times(4, () => ngrok.apiKeys.create({}));
-    await expectSeveralPages(ngrok.apiKeys, [
-      await ngrok.apiKeys.get(id),
-      ...(await Promise.all(more.map((key) => ngrok.apiKeys.get(key.id)))),
-    ]);
+    expect((await ngrok.apiKeys.list(undefined, '1'))[0]).toEqual({ ...later, description: '' });
     await expectDeleted({ get: () => ngrok.apiKeys.get(id), remove: () => ngrok.apiKeys.delete(id) });
     await expect(withIt.apiKeys.list()).rejects.toMatchObject({ statusCode: 401, errorCode: 'ERR_NGROK_203' });
   });

@@ -19,7 +19,6 @@ import {
  * is sent byte for byte.
  */
 export interface Exchange {
-  readonly what: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly body?: string;
@@ -110,19 +109,20 @@ function resources(rules: Rules) {
 
 const wholeError = object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts });
 
-const GET_CREDENTIAL = { what: 'get', method: 'GET', path: '/ssh_credentials/{{credential}}', status: 200 } as const;
-const DELETE_CREDENTIAL = {
-  what: 'delete',
-  method: 'DELETE',
-  path: '/ssh_credentials/{{credential}}',
-  status: 204,
-} as const;
-const removeModule = (name: string): Exchange => ({
-  what: `delete the module ${name}`,
-  method: 'DELETE',
-  path: `/edges/tcp/{{edge}}/${name}`,
-  status: 204,
+type More = Pick<Exchange, 'holds' | 'keeps'>;
+const get = (path: string, answer: Decoder, more: More = {}): Exchange => ({
+  ...{ method: 'GET', path, status: 200, answer, ...more },
 });
+const post = (path: string, body: string, answer: Decoder, more: More = {}): Exchange => ({
+  ...{ method: 'POST', path, body, status: 201, answer, ...more },
+});
+const patch = (path: string, body: string, answer: Decoder, more: More = {}): Exchange => ({
+  ...{ method: 'PATCH', path, body, status: 200, answer, ...more },
+});
+const put = (path: string, body: string, answer: Decoder, more: More = {}): Exchange => ({
+  ...{ method: 'PUT', path, body, status: 200, answer, ...more },
+});
+const remove = (path: string): Exchange => ({ method: 'DELETE', path, status: 204 });
 
 /** The bodies in which a client writes policies, their rules and tunnel groups. */
 interface BodiesOfNamed {
@@ -135,67 +135,19 @@ interface BodiesOfNamed {
 
 /** What edges name: created, read, listed, changed and deleted. */
 function named({ policy, rule, group, pages }: ReturnType<typeof resources>, bodies: BodiesOfNamed): Exchange[] {
-  const [ofPolicy, ofRule] = ['/ip_policies/{{policy}}', '/ip_policy_rules/{{rule}}'];
-  const ofGroup = '/backends/tunnel_group/{{group}}';
-  const post = { method: 'POST', status: 201 } as const;
-  const patch = { method: 'PATCH', status: 200 } as const;
-  const get = { method: 'GET', status: 200 } as const;
-  const remove = { method: 'DELETE', status: 204 } as const;
-  const lists = Object.entries(pages).map(([path, answer]) => ({
-    ...get,
-    what: `list ${path}`,
-    path: `/${path}?limit=2`,
-    answer,
-  }));
+  const [ofRule, ofGroup] = ['/ip_policy_rules/{{rule}}', '/backends/tunnel_group/{{group}}'];
+  const allows = { cidr: '192.0.2.0/24', action: 'allow', ip_policy: { id: '{{policy}}' } };
+  const isNew = { labels: { app: 'build' }, tunnels: [] };
   return [
-    {
-      ...post,
-      what: 'create an IP policy',
-      path: '/ip_policies',
-      body: bodies.policy,
-      answer: policy,
-      keeps: 'policy',
-    },
-    {
-      ...post,
-      what: 'create a rule',
-      path: '/ip_policy_rules',
-      body: bodies.rule,
-      answer: rule,
-      holds: { cidr: '192.0.2.0/24', action: 'allow', ip_policy: { id: '{{policy}}' } },
-      keeps: 'rule',
-    },
-    { ...get, what: 'get a rule', path: ofRule, answer: rule },
-    {
-      ...patch,
-      what: 'update a rule',
-      path: ofRule,
-      body: bodies.ruleUpdate,
-      answer: rule,
-      holds: { cidr: '2001:db8::/32', action: 'allow' },
-    },
-    {
-      ...post,
-      what: 'create a tunnel group',
-      path: '/backends/tunnel_group',
-      body: bodies.group,
-      answer: group,
-      holds: { labels: { app: 'build' }, tunnels: [] },
-      keeps: 'group',
-    },
-    { ...get, what: 'get a tunnel group', path: ofGroup, answer: group },
-    {
-      ...patch,
-      what: 'update a tunnel group',
-      path: ofGroup,
-      body: bodies.groupUpdate,
-      answer: group,
-      holds: { labels: { app: 'test' } },
-    },
-    ...lists,
-    { ...remove, what: 'delete a rule', path: ofRule },
-    { ...remove, what: 'delete an IP policy', path: ofPolicy },
-    { ...remove, what: 'delete a tunnel group', path: ofGroup },
+    post('/ip_policies', bodies.policy, policy, { keeps: 'policy' }),
+    post('/ip_policy_rules', bodies.rule, rule, { holds: allows, keeps: 'rule' }),
+    get(ofRule, rule),
+    patch(ofRule, bodies.ruleUpdate, rule, { holds: { cidr: '2001:db8::/32', action: 'allow' } }),
+    post('/backends/tunnel_group', bodies.group, group, { holds: isNew, keeps: 'group' }),
+    get(ofGroup, group),
+    patch(ofGroup, bodies.groupUpdate, group, { holds: { labels: { app: 'test' } } }),
+    ...Object.entries(pages).map(([path, answer]) => get(`/${path}?limit=2`, answer)),
+    ...[ofRule, '/ip_policies/{{policy}}', ofGroup].map(remove),
   ];
 }
 
@@ -214,36 +166,17 @@ function reserved(
   name: string,
   bodies: BodiesOfReserved,
 ): Exchange[] {
-  const lists = Object.entries(reservedPages).map(([path, answer]) => ({
-    ...({ what: `list ${path}`, method: 'GET', path: `/${path}?limit=2`, status: 200, answer } as const),
-  }));
-  const ofAddr = { path: '/reserved_addrs/{{addr}}', answer: addr };
-  const ofDomain = { path: '/reserved_domains/{{domain}}', answer: domain };
-  const [post, get] = [{ method: 'POST', status: 201 } as const, { method: 'GET', status: 200 } as const];
-  const [patch, remove] = [{ method: 'PATCH', status: 200 } as const, { method: 'DELETE', status: 204 } as const];
+  const [ofAddr, ofDomain] = ['/reserved_addrs/{{addr}}', '/reserved_domains/{{domain}}'];
   const isDomain = { domain: `${name}.example.test`, region: '' };
   return [
-    {
-      ...{ ...post, what: 'reserve an address', path: '/reserved_addrs', body: bodies.addr, answer: addr },
-      ...{ keeps: 'addr', holds: { metadata: '', region: '' } },
-    },
-    { ...get, ...ofAddr, what: 'get an address' },
-    {
-      ...{ ...patch, ...ofAddr, what: 'update an address', body: bodies.addrUpdate },
-      holds: { description: 'd', metadata: '' },
-    },
-    {
-      ...{ ...post, what: 'reserve a domain', path: '/reserved_domains', body: bodies.domain, answer: domain },
-      ...{ keeps: 'domain', holds: { ...isDomain, metadata: '' } },
-    },
-    { ...get, ...ofDomain, what: 'get a domain', holds: isDomain },
-    {
-      ...{ ...patch, ...ofDomain, what: 'update a domain', body: bodies.domainUpdate },
-      holds: { ...isDomain, description: 'd' },
-    },
-    ...lists,
-    { ...remove, what: 'delete an address', path: ofAddr.path },
-    { ...remove, what: 'delete a domain', path: ofDomain.path },
+    post('/reserved_addrs', bodies.addr, addr, { keeps: 'addr', holds: { metadata: '', region: '' } }),
+    get(ofAddr, addr),
+    patch(ofAddr, bodies.addrUpdate, addr, { holds: { description: 'd', metadata: '' } }),
+    post('/reserved_domains', bodies.domain, domain, { keeps: 'domain', holds: { ...isDomain, metadata: '' } }),
+    get(ofDomain, domain, { holds: isDomain }),
+    patch(ofDomain, bodies.domainUpdate, domain, { holds: { ...isDomain, description: 'd' } }),
+    ...Object.entries(reservedPages).map(([path, answer]) => get(`/${path}?limit=2`, answer)),
+    ...[ofAddr, ofDomain].map(remove),
   ];
 }
 
@@ -272,101 +205,39 @@ const GO: RecordedClient = {
   },
   bodyHeaders: { 'content-type': 'application/json' },
   exchanges: [
-    {
-      what: 'create',
-      method: 'POST',
-      path: '/ssh_credentials',
-      body: '{"description":"laptop \\u003ca\\u0026b\\u003e","public_key":"{{key}}"}',
-      status: 201,
-      answer: go.credential,
+    post('/ssh_credentials', '{"description":"laptop \\u003ca\\u0026b\\u003e","public_key":"{{key}}"}', go.credential, {
       holds: { description: 'laptop <a&b>', metadata: '', acl: [], public_key: '{{key}}' },
       keeps: 'credential',
-    },
-    { ...GET_CREDENTIAL, answer: go.credential },
-    {
-      what: 'update one field',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"acl":["bind:*.example.com"]}',
-      status: 200,
-      answer: go.credential,
+    }),
+    get('/ssh_credentials/{{credential}}', go.credential),
+    patch('/ssh_credentials/{{credential}}', '{"acl":["bind:*.example.com"]}', go.credential, {
       holds: { description: 'laptop <a&b>', acl: ['bind:*.example.com'] },
-    },
-    {
-      what: 'clear a field',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"description":""}',
-      status: 200,
-      answer: go.credential,
+    }),
+    patch('/ssh_credentials/{{credential}}', '{"description":""}', go.credential, {
       holds: { description: '', acl: ['bind:*.example.com'] },
-    },
-    DELETE_CREDENTIAL,
-    {
-      what: 'create an edge',
-      method: 'POST',
-      path: '/edges/tcp',
-      body: '{"hostports":["go.example.test:443"],"backend":{"backend_id":"bkdtg_1"}}',
-      status: 201,
-      answer: go.edge,
+    }),
+    remove('/ssh_credentials/{{credential}}'),
+    post('/edges/tcp', '{"hostports":["go.example.test:443"],"backend":{"backend_id":"bkdtg_1"}}', go.edge, {
       holds: { hostports: ['go.example.test:443'], backend: { enabled: true, backend: { id: 'bkdtg_1' } } },
       keeps: 'edge',
-    },
-    {
-      what: 'update an edge',
-      method: 'PATCH',
-      path: '/edges/tcp/{{edge}}',
-      body: '{"metadata":"m","ip_restriction":{"enabled":false,"ip_policy_ids":["ipp_1"]}}',
-      status: 200,
-      answer: go.edge,
-      holds: { metadata: 'm', ip_restriction: { enabled: false, ip_policies: [{ id: 'ipp_1' }] } },
-    },
-    {
-      what: 'put a module, bare',
-      method: 'PUT',
-      path: '/edges/tcp/{{edge}}/traffic_policy',
-      body: '{"enabled":true,"value":"{}"}',
-      status: 200,
-      answer: go.trafficPolicy,
+    }),
+    patch(
+      '/edges/tcp/{{edge}}',
+      '{"metadata":"m","ip_restriction":{"enabled":false,"ip_policy_ids":["ipp_1"]}}',
+      go.edge,
+      { holds: { metadata: 'm', ip_restriction: { enabled: false, ip_policies: [{ id: 'ipp_1' }] } } },
+    ),
+    put('/edges/tcp/{{edge}}/traffic_policy', '{"enabled":true,"value":"{}"}', go.trafficPolicy, {
       holds: { enabled: true, value: '{}' },
-    },
-    {
-      what: 'get a module',
-      method: 'GET',
-      path: '/edges/tcp/{{edge}}/backend',
-      status: 200,
-      answer: go.backend,
-    },
-    removeModule('traffic_policy'),
-    {
-      what: 'create a bot',
-      method: 'POST',
-      path: '/bot_users',
-      body: '{"name":"go"}',
-      status: 201,
-      answer: go.bot,
-      holds: { name: 'go', active: true },
-      keeps: 'bot',
-    },
-    {
-      what: 'create an API key',
-      method: 'POST',
-      path: '/api_keys',
-      body: '{"description":"go","owner_id":"{{bot}}"}',
-      status: 201,
-      answer: go.apiKey,
+    }),
+    get('/edges/tcp/{{edge}}/backend', go.backend),
+    remove('/edges/tcp/{{edge}}/traffic_policy'),
+    post('/bot_users', '{"name":"go"}', go.bot, { holds: { name: 'go', active: true }, keeps: 'bot' }),
+    post('/api_keys', '{"description":"go","owner_id":"{{bot}}"}', go.apiKey, {
       holds: { owner_id: '{{bot}}' },
       keeps: 'api_key',
-    },
-    {
-      what: 'deactivate a bot',
-      method: 'PATCH',
-      path: '/bot_users/{{bot}}',
-      body: '{"active":false}',
-      status: 200,
-      answer: go.bot,
-      holds: { name: 'go', active: false },
-    },
+    }),
+    patch('/bot_users/{{bot}}', '{"active":false}', go.bot, { holds: { name: 'go', active: false } }),
     ...named(go, {
       policy: '{"description":"office"}',
       rule: '{"cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
@@ -421,82 +292,34 @@ const PYTHON: RecordedClient = {
   },
   bodyHeaders: { 'content-type': 'application/json' },
   exchanges: [
-    {
-      what: 'create with its defaults',
-      method: 'POST',
-      path: '/ssh_credentials',
-      body: '{"description": "", "metadata": "", "acl": [], "public_key": "{{key}}"}',
-      status: 201,
-      answer: python.credential,
-      holds: { description: '', metadata: '', acl: [] },
-      keeps: 'credential',
-    },
-    { ...GET_CREDENTIAL, answer: python.credential },
-    {
-      what: 'update',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"description": "b\\u00fcro \\ud83d\\udd11"}',
-      status: 200,
-      answer: python.credential,
+    post(
+      '/ssh_credentials',
+      '{"description": "", "metadata": "", "acl": [], "public_key": "{{key}}"}',
+      python.credential,
+      { holds: { description: '', metadata: '', acl: [] }, keeps: 'credential' },
+    ),
+    get('/ssh_credentials/{{credential}}', python.credential),
+    patch('/ssh_credentials/{{credential}}', '{"description": "b\\u00fcro \\ud83d\\udd11"}', python.credential, {
       holds: { description: 'büro 🔑' },
-    },
-    {
-      what: 'update nothing',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{}',
-      status: 200,
-      answer: python.credential,
-      holds: { description: 'büro 🔑' },
-    },
-    DELETE_CREDENTIAL,
-    {
-      what: 'create an edge, the base URL ending in a slash',
-      method: 'POST',
-      path: '//edges/tcp',
-      body: '{"description": "", "metadata": "", "hostports": ["py.example.test:22"], "backend": {"enabled": null, "backend_id": "bkdwd_1"}}',
-      status: 201,
-      answer: python.edge,
-      holds: { backend: { enabled: true, backend: { id: 'bkdwd_1' } }, ip_restriction: null },
-      keeps: 'edge',
-    },
-    {
-      what: 'put a module, bare',
-      method: 'PUT',
-      path: '/edges/tcp/{{edge}}/ip_restriction',
-      body: '{"enabled": true, "ip_policy_ids": ["ipp_1", "ipp_2"]}',
-      status: 200,
-      answer: python.ipRestriction,
-      holds: { ip_policies: [{ id: 'ipp_1' }, { id: 'ipp_2' }] },
-    },
-    removeModule('ip_restriction'),
-    {
-      what: 'create a bot',
-      method: 'POST',
-      path: '/bot_users',
-      body: '{"name": "py"}',
-      status: 201,
-      answer: python.bot,
-      keeps: 'bot',
-    },
-    {
-      what: 'create an API key',
-      method: 'POST',
-      path: '/api_keys',
-      body: '{"description": "", "metadata": ""}',
-      status: 201,
-      answer: python.apiKey,
-      keeps: 'api_key',
-    },
-    {
-      what: 'get an API key',
-      method: 'GET',
-      path: '/api_keys/{{api_key}}',
-      status: 200,
-      answer: python.apiKey,
-      holds: { token: null },
-    },
+    }),
+    patch('/ssh_credentials/{{credential}}', '{}', python.credential, { holds: { description: 'büro 🔑' } }),
+    remove('/ssh_credentials/{{credential}}'),
+    post(
+      '//edges/tcp',
+      '{"description": "", "metadata": "", "hostports": ["py.example.test:22"], "backend": {"enabled": null, "backend_id": "bkdwd_1"}}',
+      python.edge,
+      { holds: { backend: { enabled: true, backend: { id: 'bkdwd_1' } }, ip_restriction: null }, keeps: 'edge' },
+    ),
+    put(
+      '/edges/tcp/{{edge}}/ip_restriction',
+      '{"enabled": true, "ip_policy_ids": ["ipp_1", "ipp_2"]}',
+      python.ipRestriction,
+      { holds: { ip_policies: [{ id: 'ipp_1' }, { id: 'ipp_2' }] } },
+    ),
+    remove('/edges/tcp/{{edge}}/ip_restriction'),
+    post('/bot_users', '{"name": "py"}', python.bot, { keeps: 'bot' }),
+    post('/api_keys', '{"description": "", "metadata": ""}', python.apiKey, { keeps: 'api_key' }),
+    get('/api_keys/{{api_key}}', python.apiKey, { holds: { token: null } }),
     ...named(python, {
       policy: '{"description": "office", "metadata": ""}',
       rule: '{"description": "", "metadata": "", "cidr": "192.0.2.0/24", "ip_policy_id": "{{policy}}", "action": "allow"}',
@@ -540,45 +363,21 @@ const RUBY: RecordedClient = {
   },
   bodyHeaders: { 'content-type': 'application/json' },
   exchanges: [
-    {
-      what: 'create with its defaults',
-      method: 'POST',
-      path: '/ssh_credentials',
-      body: '{"description":"","metadata":"","acl":[],"public_key":"{{key}}"}',
-      status: 201,
-      answer: ruby.credential,
+    post('/ssh_credentials', '{"description":"","metadata":"","acl":[],"public_key":"{{key}}"}', ruby.credential, {
       keeps: 'credential',
-    },
-    { ...GET_CREDENTIAL, answer: ruby.credential },
-    {
-      what: 'update',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"metadata":"m","acl":["*"]}',
-      status: 200,
-      answer: ruby.credential,
+    }),
+    get('/ssh_credentials/{{credential}}', ruby.credential),
+    patch('/ssh_credentials/{{credential}}', '{"metadata":"m","acl":["*"]}', ruby.credential, {
       holds: { description: '', metadata: 'm', acl: ['*'] },
-    },
-    DELETE_CREDENTIAL,
-    {
-      what: 'create an edge',
-      method: 'POST',
-      path: '/edges/tcp',
-      body: '{"description":"","metadata":"","hostports":["rb.example.test:22"]}',
-      status: 201,
-      answer: ruby.edge,
+    }),
+    remove('/ssh_credentials/{{credential}}'),
+    post('/edges/tcp', '{"description":"","metadata":"","hostports":["rb.example.test:22"]}', ruby.edge, {
       keeps: 'edge',
-    },
-    {
-      what: 'put a module, wrapped, without the id',
-      method: 'PUT',
-      path: '/edges/tcp/{{edge}}/backend',
-      body: '{"module":{"backend_id":"bkdhr_1"}}',
-      status: 200,
-      answer: ruby.backend,
+    }),
+    put('/edges/tcp/{{edge}}/backend', '{"module":{"backend_id":"bkdhr_1"}}', ruby.backend, {
       holds: { enabled: true, backend: { id: 'bkdhr_1' } },
-    },
-    removeModule('backend'),
+    }),
+    remove('/edges/tcp/{{edge}}/backend'),
     ...named(ruby, {
       policy: '{"description":"office","metadata":""}',
       rule: '{"description":"","metadata":"","cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
@@ -611,100 +410,56 @@ const RUST: RecordedClient = {
   headers: { authorization: 'Bearer {{token}}', 'ngrok-version': '2', accept: '*/*' },
   bodyHeaders: { 'content-type': 'application/json' },
   exchanges: [
-    {
-      what: 'create',
-      method: 'POST',
-      path: '/ssh_credentials',
-      body: '{"description":"","metadata":"","acl":[],"public_key":"{{key}}","owner_id":null}',
-      status: 201,
-      answer: rust.credential,
-      keeps: 'credential',
-    },
-    { ...GET_CREDENTIAL, answer: rust.credential },
-    {
-      what: 'update one field, null for the others',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"id":"{{credential}}","description":"rust","metadata":null,"acl":["bind:a.example.com"]}',
-      status: 200,
-      answer: rust.credential,
-      holds: { description: 'rust', metadata: '', acl: ['bind:a.example.com'] },
-    },
-    {
-      what: 'update nothing',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"id":"{{credential}}","description":null,"metadata":null,"acl":null}',
-      status: 200,
-      answer: rust.credential,
-      holds: { description: 'rust', acl: ['bind:a.example.com'] },
-    },
-    DELETE_CREDENTIAL,
-    {
-      what: 'create an edge',
-      method: 'POST',
-      path: '/edges/tcp',
-      body: '{"description":"","metadata":"","hostports":null,"backend":null,"ip_restriction":null,"traffic_policy":null}',
-      status: 201,
-      answer: rust.edge,
-      holds: { hostports: [], backend: null },
-      keeps: 'edge',
-    },
-    {
-      what: 'create an edge as an older version does',
-      method: 'POST',
-      path: '/edges/tcp',
-      body: '{"description":"","metadata":"","hostports":null,"backend":{"enabled":null,"backend_id":"bkdtg_1"},"ip_restriction":null,"policy":null}',
-      status: 201,
-      answer: rust.edge,
-      holds: { backend: { enabled: true, backend: { id: 'bkdtg_1' } } },
-    },
-    {
-      what: 'put a module, wrapped, with the id',
-      method: 'PUT',
-      path: '/edges/tcp/{{edge}}/traffic_policy',
-      body: '{"id":"{{edge}}","module":{"enabled":null,"value":"{}"}}',
-      status: 200,
-      answer: rust.trafficPolicy,
-      holds: { enabled: true, value: '{}' },
-    },
-    {
-      what: 'update an edge, null for all it leaves',
-      method: 'PATCH',
-      path: '/edges/tcp/{{edge}}',
-      body: '{"id":"{{edge}}","description":null,"metadata":null,"hostports":["rs.example.test:22"],"backend":null,"ip_restriction":null,"traffic_policy":null}',
-      status: 200,
-      answer: rust.edge,
-      holds: { hostports: ['rs.example.test:22'], traffic_policy: { value: '{}' } },
-    },
-    removeModule('traffic_policy'),
-    {
-      what: 'create a bot',
-      method: 'POST',
-      path: '/bot_users',
-      body: '{"name":"rs","active":null}',
-      status: 201,
-      answer: rust.bot,
-      holds: { active: true },
-      keeps: 'bot',
-    },
-    {
-      what: 'update a bot',
-      method: 'PATCH',
-      path: '/bot_users/{{bot}}',
-      body: '{"id":"{{bot}}","name":null,"active":false}',
-      status: 200,
-      answer: rust.bot,
+    post(
+      '/ssh_credentials',
+      '{"description":"","metadata":"","acl":[],"public_key":"{{key}}","owner_id":null}',
+      rust.credential,
+      { keeps: 'credential' },
+    ),
+    get('/ssh_credentials/{{credential}}', rust.credential),
+    patch(
+      '/ssh_credentials/{{credential}}',
+      '{"id":"{{credential}}","description":"rust","metadata":null,"acl":["bind:a.example.com"]}',
+      rust.credential,
+      { holds: { description: 'rust', metadata: '', acl: ['bind:a.example.com'] } },
+    ),
+    patch(
+      '/ssh_credentials/{{credential}}',
+      '{"id":"{{credential}}","description":null,"metadata":null,"acl":null}',
+      rust.credential,
+      { holds: { description: 'rust', acl: ['bind:a.example.com'] } },
+    ),
+    remove('/ssh_credentials/{{credential}}'),
+    post(
+      '/edges/tcp',
+      '{"description":"","metadata":"","hostports":null,"backend":null,"ip_restriction":null,"traffic_policy":null}',
+      rust.edge,
+      { holds: { hostports: [], backend: null }, keeps: 'edge' },
+    ),
+    post(
+      '/edges/tcp',
+      '{"description":"","metadata":"","hostports":null,"backend":{"enabled":null,"backend_id":"bkdtg_1"},"ip_restriction":null,"policy":null}',
+      rust.edge,
+      { holds: { backend: { enabled: true, backend: { id: 'bkdtg_1' } } } },
+    ),
+    put(
+      '/edges/tcp/{{edge}}/traffic_policy',
+      '{"id":"{{edge}}","module":{"enabled":null,"value":"{}"}}',
+      rust.trafficPolicy,
+      { holds: { enabled: true, value: '{}' } },
+    ),
+    patch(
+      '/edges/tcp/{{edge}}',
+      '{"id":"{{edge}}","description":null,"metadata":null,"hostports":["rs.example.test:22"],"backend":null,"ip_restriction":null,"traffic_policy":null}',
+      rust.edge,
+      { holds: { hostports: ['rs.example.test:22'], traffic_policy: { value: '{}' } } },
+    ),
+    remove('/edges/tcp/{{edge}}/traffic_policy'),
+    post('/bot_users', '{"name":"rs","active":null}', rust.bot, { holds: { active: true }, keeps: 'bot' }),
+    patch('/bot_users/{{bot}}', '{"id":"{{bot}}","name":null,"active":false}', rust.bot, {
       holds: { name: 'rs', active: false },
-    },
-    {
-      what: 'create an API key',
-      method: 'POST',
-      path: '/api_keys',
-      body: '{"description":"","metadata":"","owner_id":null}',
-      status: 201,
-      answer: rust.apiKey,
-    },
+    }),
+    post('/api_keys', '{"description":"","metadata":"","owner_id":null}', rust.apiKey),
     ...named(rust, {
       policy: '{"description":"office","metadata":""}',
       rule: '{"description":"","metadata":"","cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
@@ -744,73 +499,40 @@ const DOTNET: RecordedClient = {
   headers: { 'ngrok-version': '2', authorization: 'Bearer {{token}}' },
   bodyHeaders: { 'content-type': 'application/json; charset=utf-8' },
   exchanges: [
-    {
-      what: 'create',
-      method: 'POST',
-      path: '/ssh_credentials',
-      body: '{"description":null,"metadata":null,"acl":null,"public_key":"{{key}}","owner_id":null}',
-      status: 201,
-      answer: dotnet.credential,
-      holds: { description: '', metadata: '', acl: [] },
-      keeps: 'credential',
-    },
-    { ...GET_CREDENTIAL, answer: dotnet.credential },
-    {
-      what: 'update one field, null for the others',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"id":"{{credential}}","description":null,"metadata":"m","acl":null}',
-      status: 200,
-      answer: dotnet.credential,
-      holds: { metadata: 'm', acl: [] },
-    },
-    DELETE_CREDENTIAL,
-    {
-      what: 'create an edge',
-      method: 'POST',
-      path: '/edges/tcp',
-      body: '{"description":null,"metadata":null,"hostports":["net.example.test:22"],"backend":null,"ip_restriction":{"enabled":null,"ip_policy_ids":["ipp_1"]},"policy":null}',
-      status: 201,
-      answer: dotnet.edge,
-      holds: { ip_restriction: { enabled: true, ip_policies: [{ id: 'ipp_1' }] } },
-      keeps: 'edge',
-    },
-    {
-      what: 'update an edge, null for all it leaves',
-      method: 'PATCH',
-      path: '/edges/tcp/{{edge}}',
-      body: '{"id":"{{edge}}","description":"d","metadata":null,"hostports":null,"backend":null,"ip_restriction":null,"policy":null}',
-      status: 200,
-      answer: dotnet.edge,
-      holds: { description: 'd', hostports: ['net.example.test:22'], ip_restriction: { enabled: true } },
-    },
-    {
-      what: 'put a module, bare',
-      method: 'PUT',
-      path: '/edges/tcp/{{edge}}/backend',
-      body: '{"enabled":null,"backend_id":"bkdsc_1"}',
-      status: 200,
-      answer: dotnet.backend,
+    post(
+      '/ssh_credentials',
+      '{"description":null,"metadata":null,"acl":null,"public_key":"{{key}}","owner_id":null}',
+      dotnet.credential,
+      { holds: { description: '', metadata: '', acl: [] }, keeps: 'credential' },
+    ),
+    get('/ssh_credentials/{{credential}}', dotnet.credential),
+    patch(
+      '/ssh_credentials/{{credential}}',
+      '{"id":"{{credential}}","description":null,"metadata":"m","acl":null}',
+      dotnet.credential,
+      { holds: { metadata: 'm', acl: [] } },
+    ),
+    remove('/ssh_credentials/{{credential}}'),
+    post(
+      '/edges/tcp',
+      '{"description":null,"metadata":null,"hostports":["net.example.test:22"],"backend":null,"ip_restriction":{"enabled":null,"ip_policy_ids":["ipp_1"]},"policy":null}',
+      dotnet.edge,
+      { holds: { ip_restriction: { enabled: true, ip_policies: [{ id: 'ipp_1' }] } }, keeps: 'edge' },
+    ),
+    patch(
+      '/edges/tcp/{{edge}}',
+      '{"id":"{{edge}}","description":"d","metadata":null,"hostports":null,"backend":null,"ip_restriction":null,"policy":null}',
+      dotnet.edge,
+      { holds: { description: 'd', hostports: ['net.example.test:22'], ip_restriction: { enabled: true } } },
+    ),
+    put('/edges/tcp/{{edge}}/backend', '{"enabled":null,"backend_id":"bkdsc_1"}', dotnet.backend, {
       holds: { enabled: true },
-    },
-    removeModule('backend'),
-    {
-      what: 'create a bot',
-      method: 'POST',
-      path: '/bot_users',
-      body: '{"name":"net","active":null}',
-      status: 201,
-      answer: dotnet.bot,
-    },
-    {
-      what: 'create an API key',
-      method: 'POST',
-      path: '/api_keys',
-      body: '{"description":null,"metadata":null,"owner_id":null}',
-      status: 201,
-      answer: dotnet.apiKey,
+    }),
+    remove('/edges/tcp/{{edge}}/backend'),
+    post('/bot_users', '{"name":"net","active":null}', dotnet.bot),
+    post('/api_keys', '{"description":null,"metadata":null,"owner_id":null}', dotnet.apiKey, {
       holds: { description: '', metadata: '' },
-    },
+    }),
     ...named(dotnet, {
       policy: '{"description":"office","metadata":null}',
       rule: '{"description":null,"metadata":null,"cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
@@ -852,61 +574,21 @@ const JAVA: RecordedClient = {
   },
   bodyHeaders: { 'content-type': 'application/json' },
   exchanges: [
-    {
-      what: 'create',
-      method: 'POST',
-      path: '/ssh_credentials',
-      body: '{"public_key":"{{key}}"}',
-      status: 201,
-      answer: java.credential,
-      keeps: 'credential',
-    },
-    { ...GET_CREDENTIAL, answer: java.credential },
-    {
-      what: 'update',
-      method: 'PATCH',
-      path: '/ssh_credentials/{{credential}}',
-      body: '{"metadata":"m","description":"java"}',
-      status: 200,
-      answer: java.credential,
+    post('/ssh_credentials', '{"public_key":"{{key}}"}', java.credential, { keeps: 'credential' }),
+    get('/ssh_credentials/{{credential}}', java.credential),
+    patch('/ssh_credentials/{{credential}}', '{"metadata":"m","description":"java"}', java.credential, {
       holds: { description: 'java', metadata: 'm', acl: [] },
-    },
-    DELETE_CREDENTIAL,
-    {
-      what: 'create an edge',
-      method: 'POST',
-      path: '/edges/tcp',
-      body: '{"backend":{"backend_id":"bkdtg_1"},"hostports":["java.example.test:22"]}',
-      status: 201,
-      answer: java.edge,
+    }),
+    remove('/ssh_credentials/{{credential}}'),
+    post('/edges/tcp', '{"backend":{"backend_id":"bkdtg_1"},"hostports":["java.example.test:22"]}', java.edge, {
       keeps: 'edge',
-    },
-    {
-      what: 'put a module, wrapped, without the id',
-      method: 'PUT',
-      path: '/edges/tcp/{{edge}}/ip_restriction',
-      body: '{"module":{"enabled":false,"ip_policy_ids":[]}}',
-      status: 200,
-      answer: java.ipRestriction,
+    }),
+    put('/edges/tcp/{{edge}}/ip_restriction', '{"module":{"enabled":false,"ip_policy_ids":[]}}', java.ipRestriction, {
       holds: { enabled: false, ip_policies: [] },
-    },
-    removeModule('ip_restriction'),
-    {
-      what: 'create a bot',
-      method: 'POST',
-      path: '/bot_users',
-      body: '{"name":"java"}',
-      status: 201,
-      answer: java.bot,
-    },
-    {
-      what: 'create an API key',
-      method: 'POST',
-      path: '/api_keys',
-      body: '{}',
-      status: 201,
-      answer: java.apiKey,
-    },
+    }),
+    remove('/edges/tcp/{{edge}}/ip_restriction'),
+    post('/bot_users', '{"name":"java"}', java.bot),
+    post('/api_keys', '{}', java.apiKey),
     ...named(java, {
       policy: '{"description":"office"}',
       rule: '{"action":"allow","cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}"}',

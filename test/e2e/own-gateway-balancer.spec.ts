@@ -73,19 +73,6 @@ describe('behind a balancer that is named', () => {
     await login.close();
   });
 
-  it('a header that comes byte by byte is whole at its last one, and what follows is the client', async () => {
-    const socket = send(BALANCER, '');
-    for (const byte of 'PROXY TCP4 203.0.113.7 192.0.2.1 5000 22\r') {
-      socket.write(byte);
-      await sleep(2);
-    }
-    expect(socket.bytesRead).toBe(0);
-    socket.write('\nSSH-2.0-client\r\nno packet');
-    await once(socket.resume(), 'close');
-    expect(socket.bytesRead).toBeGreaterThan(100);
-    expect(linesAbout('broke the protocol')).toMatchObject([{ source: '203.0.113.7' }]);
-  });
-
   it.each([
     ['SSH-2.0-client\r\n', 'begins without a header of the PROXY protocol'],
     ['PROXY TCP4 client 192.0.2.1 5000 22\r\n', 'sends a line of the PROXY protocol that cannot be read'],

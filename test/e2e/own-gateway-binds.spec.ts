@@ -21,7 +21,6 @@ describe('a credential created by POST', () => {
   it.each([
     ['ed25519', ['-t', 'ed25519']],
     ['RSA', ['-t', 'rsa', '-b', '2048']],
-    ['ECDSA P-256', ['-t', 'ecdsa', '-b', '256']],
     ['ECDSA P-521', ['-t', 'ecdsa', '-b', '521']],
   ])('opens a tunnel with bytes both ways (%s)', async (_, kind) => {
     const key = await newKeyPair(...kind);
@@ -79,14 +78,11 @@ const BINDS: readonly Binds[] = [
     permitted: ['team=blue:0', 'team=blue:{port}', 'team=blue:1'],
     denied: ['team=red:0', 'team=red:{port}', 'Team=blue:0', 'blue:0'],
   },
-  { rules: ['bind:team=*'], permitted: ['team=red:0', 'team=:0'], denied: ['tea=red:0', '=red:0'] },
-  { rules: ['bind:*=*'], permitted: ['a=b:0', 'a=b=c:0'], denied: ['other.test:0', '127.0.0.1:{port}'] },
   {
     rules: [],
     permitted: ['127.0.0.1:{port}', 'team=blue:0', 'other.test:0', 'other.test:{port}'],
     denied: [':0', '127.0.0.3:{port}'],
   },
-  { rules: ['*'], permitted: ['127.0.0.1:0', 'team=blue:0'], denied: ['*:0'] },
 ];
 
 describe('a bind', () => {
@@ -133,24 +129,13 @@ describe('a bind', () => {
     expect((await forward(own)).stderr).toContain(`port ${own} is used by the service`);
     client.end();
   });
-
-  it('that another tunnel has is refused, and so is a port that is in use', async () => {
-    const key = await trial.newCredential();
-    const port = await freePort('127.0.0.1');
-    const login = await trial.bind(key, `127.0.0.1:${port}`);
-    const second = await trial.bind(key, `127.0.0.1:${port}`);
-    expect([login.isOpen, second.isOpen]).toEqual([true, false]);
-    await login.close();
-  });
 });
 
 describe('a refusal', () => {
   it.each([
     ['127.0.0.1:7001', 'it needs the rule bind:127.0.0.1:7001'],
-    ['127.0.0.1:0', 'it needs the rule bind:127.0.0.1'],
     ['team=blue:0', 'it needs the rule bind:team=blue'],
     ['app.other.test:0', 'it needs the rule bind:app.other.test'],
-    ['app.other.test:80', 'it needs the rule bind:app.other.test'],
     ['127.0.0.9:80', 'this gateway listens at 127.0.0.1, '],
     ['*:80', 'name the host to bind'],
   ])('of %s says why on the terminal, even if ssh then exits', async (bind, why) => {
@@ -171,13 +156,6 @@ describe('a refusal', () => {
       const { body } = await trial.service.admin.get('/bind_decisions?limit=1');
       expect(body.bind_decisions[0]).toMatchObject({ reason: 'not_permitted', needs: 'bind:team=green' });
     });
-  });
-
-  it('is counted by its reason, and recorded by the service', async () => {
-    expect(await trial.metrics()).toMatch(/tunnel_gateway_refused_binds_total\{reason="not_permitted"\} [1-9]/);
-    const { body } = await trial.service.admin.get('/bind_decisions?limit=100');
-    const reasons = body.bind_decisions.map(({ reason }: { reason: string }) => reason);
-    expect(reasons).toEqual(expect.arrayContaining(['permitted', 'not_permitted']));
   });
 });
 
@@ -202,14 +180,6 @@ describe('nothing but remote forwarding works, even for a key without rules', ()
     expect(code).toBe(1);
   });
 
-  it('-W is refused', async () => {
-    const before = trial.target.connections();
-    const { code, stderr } = await runSsh(trial.port, key, ['-W', `127.0.0.1:${trial.target.port}`]);
-    expect(stderr).toContain('open failed: administratively prohibited');
-    expect(code).toBe(255);
-    expect(trial.target.connections()).toBe(before);
-  });
-
   it.each([
     ['a port', () => `127.0.0.1:${trial.target.port}`],
     ['a Unix socket', () => trial.target.socketPath],
@@ -221,18 +191,6 @@ describe('nothing but remote forwarding works, even for a key without rules', ()
     expect(await exchange('127.0.0.1', port, Buffer.from('hello'))).toHaveLength(0);
     await login.close();
     expect(login.output()).toContain('open failed');
-    expect(trial.target.connections()).toBe(before);
-  });
-
-  it('-D connects to nothing', async () => {
-    const before = trial.target.connections();
-    const port = await freePort('127.0.0.1');
-    const login = await logIn(trial.port, key, '-D', `127.0.0.1:${port}`);
-    const socks4 = Buffer.from([4, 1, trial.target.port >> 8, trial.target.port & 0xff, 127, 0, 0, 1, 0]);
-    const answer = await exchange('127.0.0.1', port, Buffer.concat([socks4, Buffer.from('hello, hello')]));
-    expect(answer.subarray(8)).toHaveLength(0);
-    await login.close();
-    expect(login.output()).toContain('open failed: administratively prohibited');
     expect(trial.target.connections()).toBe(before);
   });
 

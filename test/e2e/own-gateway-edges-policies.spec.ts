@@ -235,16 +235,6 @@ describe('a change of a policy is in force for open connections', () => {
     await eventually(async () => expect(await isLetIn(edge.port, '127.0.0.2')).toBe(true));
   });
 
-  it('also of the first policy of an edge', async () => {
-    const edge = await edgeWith('{}', { more: { traffic_policy: null } });
-    await expectServed(edge);
-    const [stays, ends] = [await open(edge.port), await open(edge.port, '127.0.0.2')];
-    await edge.change(denying(FROM_2));
-    await eventually(() => expect(ends.isClosed()).toBe(true));
-    expect(await stays.works()).toBe(true);
-    stays.end();
-  });
-
   it('they count from their true begin', async () => {
     const edge = await edgeWith('{}');
     await expectServed(edge);
@@ -255,17 +245,6 @@ describe('a change of a policy is in force for open connections', () => {
     await eventually(() => expect(old.isClosed()).toBe(true));
     expect(await young.works()).toBe(true);
     young.end();
-  });
-
-  it('the IP rules come first, and a policy does not undo them', async () => {
-    const ipPolicy = await ipPolicyWith('+127.0.0.0/8', '-127.0.0.3/32');
-    const edge = await edgeWith(denying(FROM_2), { more: { ip_restriction: { ip_policy_ids: [ipPolicy] } } });
-    await expectServed(edge);
-    const outcomes: string[] = [];
-    for (const source of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
-      outcomes.push(outcomeOf(await lineOf(edge, () => isLetIn(edge.port, source))));
-    }
-    expect(outcomes).toEqual(['allowed', 'denied at on_tcp_connect[0].actions[0]', 'not_allowed']);
   });
 
   it('rules of an IP policy that only the traffic policy names count at once', async () => {
@@ -279,28 +258,6 @@ describe('a change of a policy is in force for open connections', () => {
     await eventually(() => expect(ends.isClosed()).toBe(true));
     expect(await stays.works()).toBe(true);
     stays.end();
-  });
-
-  it('that come to more than a maximum close the edge, until they are fewer', async () => {
-    const [large, small] = [await ipPolicyWith(), await ipPolicyWith('+127.0.0.0/8')];
-    await trial.service.pool.query(
-      `insert into ip_policy_rules select account_id, 'ipr_large' || n, 1, now(), '', '', id,
-         '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow' from ip_policies, generate_series(1, 4999) n where id = $1`,
-      [large],
-    );
-    const actions = [{ type: 'restrict-ips', config: { ip_policies: [large, small] } }];
-    const edge = await edgeWith(JSON.stringify({ on_tcp_connect: [{ actions }] }));
-    await expectServed(edge);
-    const connection = await open(edge.port);
-    expect(connection.carries).toBe(true);
-    const before = trial.log.length;
-    const further = await addRule(small, '-127.0.0.2');
-    await eventually(() => expect(connection.isClosed()).toBe(true));
-    const why = 'is not served: the IP policies of the edge have more than 5000 rules in all.';
-    const closed = `${edge.hostport} is closed: edge ${edge.id} ${why}`;
-    expect(linesSince(before, edge).map(({ message }) => message)).toContain(closed);
-    await own.client.delete(`/ip_policy_rules/${further}`);
-    await eventually(async () => expect(await isLetIn(edge.port)).toBe(true));
   });
 });
 
@@ -316,15 +273,6 @@ it('what a policy logs is in the record of the connection', async () => {
     const logs = [{ place: 'on_tcp_connect[0].actions[0]', metadata: { from: '127.0.0.1' } }];
     expect(body.edge_connection_records).toEqual([expect.objectContaining({ edge_id: edge.id, logs })]);
   }, 10_000);
-});
-
-it('refusals have a count, by one name for all policies', async () => {
-  const edge = await edgeWith(denying('true'));
-  await expectServed(edge);
-  const count = async () => /outcome="traffic_policy"} (\d+)/.exec(await trial.metrics())?.[1];
-  const before = await count();
-  expect(await isLetIn(edge.port)).toBe(false);
-  expect(await count()).not.toBe(before);
 });
 
 it('GATEWAY_TRAFFIC_POLICIES=ignore serves edges as if they had no policies', async () => {

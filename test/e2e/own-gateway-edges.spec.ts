@@ -7,7 +7,7 @@ import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { addAccount } from '../support/principals.js';
-import { GATEWAY, startCopy, startService } from '../support/service.js';
+import { GATEWAY, startService } from '../support/service.js';
 import { type KeyPair, type Login, logIn } from '../support/ssh-client.js';
 
 const REST_MS = 1_000;
@@ -265,14 +265,6 @@ describe('an edge is not served, and the log says why,', () => {
     await until(() => answers(port));
   });
 
-  it('while it has an enabled traffic policy that cannot be read', async () => {
-    const { port, path } = await edgeFor('closed=2', { traffic_policy: { value: 'deny' } });
-    await tunnel('closed=2');
-    await closedBecause(port, 'GATEWAY_TRAFFIC_POLICIES');
-    await trial.service.admin.delete(`${path}/traffic_policy`);
-    await until(() => answers(port));
-  });
-
   it('while the port is in use', async () => {
     const port = await named('in use', await freePort('127.0.0.1'));
     await edgeFor('closed=3', {}, port);
@@ -296,24 +288,4 @@ it('an edge with as many rules as it can have lets in whom they allow, and a cha
   const connection = await stay(port);
   await create('/ip_policy_rules', { ip_policy_id: small, cidr: '127.0.0.0/8', action: 'deny' });
   await until(connection.isClosed);
-});
-
-it('while the service is away edges stay as they were, for the time that is a setting', async () => {
-  const service = await startCopy(trial.service, GATEWAY);
-  const other = await OwnGateway.startFor(trial.service, service.app.url, {
-    outageGraceMs: 2_500,
-    gatewayHosts: [{ host: 'away.test', listenAddress: '127.0.0.1' }],
-  });
-  const port = await freePort('127.0.0.1');
-  await edgeFor('away=1', { hostports: [`away.test:${port}`] });
-  const login = await logIn(other.port, key, '-R', `away=1:0:127.0.0.1:${trial.target.port}`);
-  await until(() => answers(port), 10_000);
-  const connection = await stay(port);
-  await service.stop();
-  await sleep(1_000);
-  await connection.works();
-  expect(await answers(port)).toBe(true);
-  await until(connection.isClosed, 10_000);
-  await until(async () => !(await answers(port)));
-  await login.close();
 });

@@ -7,7 +7,6 @@ import ssh2 from 'ssh2';
 import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
-import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
@@ -302,60 +301,6 @@ it('what is idle is closed: a connection without a byte, and a client without a 
   expect(await exchange(HOST, port, HELLO)).toEqual(complementOf(HELLO));
 });
 
-describe('a client that vanishes without a word loses its tunnels, and others keep theirs:', () => {
-  it.each([['its process is stopped'], ['the network swallows its bytes']])('%s', async (how) => {
-    const gateway = await gatewayWith({ keepaliveMs: 300 });
-    const key = await gateway.newCredential();
-    const proxy = await FaultyProxy.to(gateway.port);
-    const port = await freePort(HOST);
-    const target = `${HOST}:${gateway.target.port}`;
-    const lost = await logIn(proxy.ownPort, key, '-R', `${HOST}:${port}:${target}`);
-    const kept = await tunnelTo(gateway, gateway.target.port);
-    const visitor = await stay(port);
-    if (how.includes('process')) lost.freeze();
-    else proxy.fallSilent();
-    await gone(visitor.resume());
-    await eventually(() => expect(gateway.gateway.tunnels.size).toBe(1));
-    await expect(exchange(HOST, port, HELLO)).rejects.toThrow('ECONNREFUSED');
-    expect(await exchange(HOST, kept.port, HELLO)).toEqual(complementOf(HELLO));
-    await Promise.all([lost.close(), kept.close()]);
-  });
-});
-
-describe('each side of a connection can end alone:', () => {
-  it('a visitor that has ended still receives the answer', async () => {
-    const gateway = await gatewayWith({});
-    const target = await serverOf((socket) => {
-      let size = 0;
-      socket.on('data', (data) => {
-        size += data.length;
-      });
-      socket.on('end', () => socket.end(`received ${size}`));
-    });
-    const tunnel = await tunnelTo(gateway, target);
-    const visitor = await visit(tunnel.port);
-    visitor.end(Buffer.alloc(300_000));
-    expect(await allOf(visitor)).toBe('received 300000');
-    await tunnel.close();
-  });
-
-  it('a target that has ended still receives what the visitor sends', async () => {
-    const gateway = await gatewayWith({});
-    let received: Promise<string> | undefined;
-    const target = await serverOf((socket) => {
-      socket.end('go on');
-      received = allOf(socket);
-    });
-    const tunnel = await tunnelTo(gateway, target);
-    const visitor = await visit(tunnel.port);
-    expect(await allOf(visitor)).toBe('go on');
-    visitor.end('the rest');
-    await eventually(() => expect(received).toBeDefined());
-    expect(await received).toBe('the rest');
-    await tunnel.close();
-  });
-});
-
 describe.each([['a bind'], ['an edge']])('a visitor of %s that has ended its side', (of) => {
   /** A program that greets, and answers what a visitor asked for once that has ended: nothing, or a part now and then. */
   async function served(settings: Partial<GatewaySettings>) {
@@ -423,92 +368,4 @@ describe.each([['a bind'], ['an edge']])('a visitor of %s that has ended its sid
     expect(await third).toBe('a clean end');
     await close();
   });
-});
-
-/** Sends without end. Returns how much was taken once that no longer grows. */
-async function takenOf(senders: readonly Socket[]): Promise<number> {
-  const block = Buffer.alloc(65_536);
-  for (const sender of senders) {
-    const fill = (): void => {
-      while (!sender.destroyed && sender.writableLength === 0) sender.write(block);
-    };
-    sender.on('drain', fill);
-    fill();
-  }
-  const taken = (): number =>
-    senders.reduce((sum, { bytesWritten, writableLength }) => sum + bytesWritten - writableLength, 0);
-  let before = -1;
-  await eventually(async () => {
-    const last = before;
-    before = taken();
-    await sleep(500);
-    expect([last, taken()]).toEqual([before, before]);
-  }, 20_000);
-  return taken();
-}
-
-describe('who does not read stops only the sender:', () => {
-  /** Buffers of the kernel at both ends, and 4 MiB of the gateway. */
-  const MAX_HELD = 48_000_000;
-
-  it.each([['visitor'], ['target']])('a %s', async (who) => {
-    const gateway = await gatewayWith({});
-    let atTarget: Socket | undefined;
-    const target = await serverOf((socket) => {
-      socket.once('data', () => {
-        socket.pause();
-        socket.write('!');
-      });
-      atTarget = socket;
-      // Others are answered.
-      socket.once('end', () => socket.end('answer'));
-    });
-    const tunnel = await tunnelTo(gateway, target);
-    const slow = await visit(tunnel.port);
-    slow.write('?');
-    await once(slow, 'data');
-    slow.pause();
-    const sender = who === 'visitor' ? atTarget : slow;
-    expect(await takenOf(sender === undefined ? [] : [sender])).toBeLessThan(MAX_HELD);
-    const other = await visit(tunnel.port);
-    other.end();
-    expect(await allOf(other)).toBe('answer');
-    slow.destroy();
-    atTarget?.destroy();
-    await tunnel.close();
-  });
-
-  it('an SSH client, whose connections have one limit together', async () => {
-    const gateway = await gatewayWith({});
-    const tunnel = await tunnelTo(gateway, await serverOf((socket) => socket.resume()));
-    const visitors = await Promise.all(Array.from({ length: 40 }, () => visit(tunnel.port)));
-    for (const visitor of visitors) visitor.write('x');
-    await eventually(async () => expect(await gateway.metrics()).toMatch(/bytes_total\{direction="in"\} 40\b/), 10_000);
-    tunnel.freeze();
-    await takenOf(visitors);
-    const [, sent] = /bytes_total\{direction="in"\} (\d+)/.exec(await gateway.metrics()) ?? [];
-    // 40 windows of SSH are 80 MB.
-    expect(Number(sent)).toBeLessThan(24_000_000);
-    for (const visitor of visitors) visitor.destroy();
-    await tunnel.close();
-  }, 60_000);
-});
-
-it('one connection has three tunnels, each to its own target', async () => {
-  const gateway = await gatewayWith({});
-  const key = await gateway.newCredential();
-  const names = ['one', 'two', 'three'];
-  const binds = await Promise.all(
-    names.map(async (name) => ({
-      port: await freePort(HOST),
-      target: await serverOf((socket) => socket.resume().end(name)),
-    })),
-  );
-  const forwardings = binds.flatMap(({ port, target }) => ['-R', `${HOST}:${port}:${HOST}:${target}`]);
-  const login = await logIn(gateway.port, key, ...forwardings);
-  expect(gateway.gateway.tunnels.size).toBe(3);
-  const answers = await Promise.all(binds.map(async ({ port }) => allOf((await visit(port)).end())));
-  expect(answers).toEqual(names);
-  await login.close();
-  await eventually(() => expect(gateway.gateway.tunnels.size).toBe(0));
 });

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -205,9 +205,7 @@ describe('what counts as a key', () => {
 
   it.each([
     ['KexAlgorithms=diffie-hellman-group14-sha1', 'no matching key exchange method found'],
-    ['KexAlgorithms=diffie-hellman-group14-sha256', 'no matching key exchange method found'],
     ['Ciphers=aes128-cbc', 'no matching cipher found'],
-    ['Ciphers=3des-cbc', 'no matching cipher found'],
     ['HostKeyAlgorithms=ssh-rsa', 'no matching host key type found'],
     ['HostKeyAlgorithms=rsa-sha2-512', 'no matching host key type found'],
   ])('%s is not offered', async (option, message) => {
@@ -274,13 +272,6 @@ describe('a connection that does not log in', () => {
 
 describe('the host key', () => {
   const folder = (): string => mkdtempSync(join(tmpdir(), 'tas-host-key-'));
-
-  it('is made at the first start, readable by its owner only, and kept', () => {
-    const file = join(folder(), 'deep', 'key');
-    const { fingerprint } = loadHostKey(file);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(loadHostKey(file).fingerprint).toBe(fingerprint);
-  });
 
   it('can be one of ssh-keygen, and has the fingerprint that ssh-keygen prints', async () => {
     for (const kind of [

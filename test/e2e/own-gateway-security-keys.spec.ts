@@ -44,11 +44,8 @@ describe.each([['sk-ssh-ed25519@openssh.com'], ['sk-ecdsa-sha2-nistp256@openssh.
 
     it.each<[string, Sign]>([
       ['nobody touched the token', signedIn({ flags: 0 })],
-      ['the token signed for another application', signedIn({ application: 'https://example.com' })],
       ['another key signed', (_, message) => new SecurityKey(type).sign(message)],
       ['another message was signed', (key, message) => key.sign(changed(message, 8))],
-      ['a byte of the signature is changed', (key, message) => changed(key.sign(message), 4 + type.length + 4 + 20)],
-      ['the counter is changed', (key, message) => changed(key.sign(message), -1)],
     ])('lets nobody in if %s', async (_, sign) => {
       const before = await badSignatures();
       expect(await getsTunnel(new SecurityKey(type), sign)).toBe(false);

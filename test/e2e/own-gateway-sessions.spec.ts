@@ -11,7 +11,6 @@ import { addAccount } from '../support/principals.js';
 import { GATEWAY, startCopy, startService } from '../support/service.js';
 import { credentialOf, newSession, ReportingGateway } from '../support/session-reports.js';
 import { type SshSession, startSession } from '../support/ssh-client.js';
-import { TunnelClient } from '../support/tunnel-client.js';
 
 const BYTES = Buffer.from('bytes that a tunnel carries');
 
@@ -93,17 +92,6 @@ describe('the service shows', () => {
     ssh.kill();
     const all = { bytes_in: 2 * BYTES.length, bytes_out: 2 * BYTES.length, connections: 2 };
     expect(await recordOf(id)).toEqual([{ reason: expect.any(String), ...all }]);
-  });
-
-  it('no longer a bind that its client cancelled', async () => {
-    const key = await trial.newCredential();
-    const client = await TunnelClient.logIn(trial.port, key.file, trial.target.port);
-    const port = await client.bind('127.0.0.1', 0);
-    await eventually(async () => expect(await tunnelsOf(key)).toHaveLength(1));
-    await client.cancel('127.0.0.1', port);
-    await eventually(async () => expect(await tunnelsOf(key)).toEqual([]));
-    expect(await sessionsOf(key)).toHaveLength(1);
-    client.end();
   });
 
   it('no longer within a second a client that was killed', async () => {

@@ -10,14 +10,11 @@ import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { type LogLine, OwnGateway } from '../support/own-gateway.js';
-import { RawSshClient } from '../support/raw-ssh-client.js';
 import { type KeyPair, type Login, logIn, openSession, runSsh } from '../support/ssh-client.js';
-import { bind } from '../support/ssh-messages.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 const HOST = '127.0.0.1';
 const HELD = 'the address is held by another connection of this credential, which is alive';
-const ATTEMPTS = 12;
 
 let trial: OwnGateway;
 let always: OwnGateway;
@@ -150,60 +147,6 @@ describe('a connection that is alive', () => {
     const last = await tunnel(trial, port, 'last');
     expect([last.isOpen, await nameAt(port)]).toEqual([true, 'last']);
     await last.close();
-  });
-});
-
-describe('a client that does not answer', () => {
-  let silent: RawSshClient;
-  let port: number;
-  /** The requests of the gateway to it, which answers none. */
-  const questions = (): number => silent.received.filter(({ name }) => name === 'GLOBAL_REQUEST').length;
-  const holdsAt = async (at: OwnGateway): Promise<void> => {
-    port = await freePort(HOST);
-    silent = await RawSshClient.logIn(at.port, key.file);
-    const bound = silent.next('REQUEST_SUCCESS');
-    silent.send(bind(HOST, port));
-    await bound;
-  };
-
-  it.each([
-    ['dead', () => trial],
-    ['always', () => always],
-  ])('loses nothing to another key, and is not even asked, with %s', async (_, at) => {
-    await holdsAt(at());
-    const other = await trial.newCredential(`bind:${HOST}`);
-    const [{ stderr, code }, ms] = await timed(runSsh(at().port, other, ['-R', `${HOST}:${port}:${HOST}:1`]));
-    expect(stderr).toContain('the gateway cannot listen there: the address is in use');
-    expect(code).not.toBe(0);
-    expect(ms).toBeLessThan(1_800);
-    expect([questions(), await silent.isEndedWithin(2_200)]).toEqual([0, false]);
-    silent.destroy();
-  });
-
-  it('is asked once, however many binds want its address, and neighbours are served meanwhile', async () => {
-    await holdsAt(trial);
-    const clients = await Promise.all(Array.from({ length: ATTEMPTS }, () => RawSshClient.logIn(trial.port, key.file)));
-    for (const client of clients) {
-      client.onMessage = ({ name }) => {
-        // OpenSSH answers every question of a server so.
-        if (name === 'GLOBAL_REQUEST') client.send(Buffer.from([82]));
-      };
-      client.send(bind(HOST, port));
-    }
-    const elsewhere = await freePort(HOST);
-    const [neighbour, ms] = await timed(
-      tunnel(trial, elsewhere, 'neighbour', trial.port, await trial.newCredential(`bind:${HOST}`)),
-    );
-    expect([neighbour.isOpen, await nameAt(elsewhere)]).toEqual([true, 'neighbour']);
-    expect(ms).toBeLessThan(1_800);
-    await silent.closed;
-    expect(questions()).toBe(1);
-    const count = (answer: RegExp): number =>
-      clients.filter(({ received }) => received.some(({ name }) => answer.test(name))).length;
-    await eventually(() => expect(count(/REQUEST_(SUCCESS|FAILURE)/)).toBe(ATTEMPTS));
-    expect(count(/REQUEST_SUCCESS/)).toBe(1);
-    for (const client of clients) client.destroy();
-    await neighbour.close();
   });
 });
 

@@ -19,7 +19,6 @@ describe('a credential created by POST', () => {
   it.each([
     ['ed25519', ['-t', 'ed25519']],
     ['RSA', ['-t', 'rsa', '-b', '2048']],
-    ['ECDSA P-256', ['-t', 'ecdsa', '-b', '256']],
     ['ECDSA P-521', ['-t', 'ecdsa', '-b', '521']],
   ])('opens a tunnel with bytes both ways (%s)', async (_, kind) => {
     const key = await newKeyPair(...kind);
@@ -74,7 +73,6 @@ const BINDS: readonly Binds[] = [
   { rules: ['bind:0.0.0.0'], permitted: ['0.0.0.0'], denied: ['', '[::]', '127.0.0.1'] },
   { rules: [], permitted: ['app.example.test', 'other.test'], denied: [] },
   { rules: ['*'], permitted: ['other.test'], denied: [] },
-  { rules: ['bind:app.example.test:1', 'bind:*'], permitted: ['other.test'], denied: [] },
 ];
 
 describe('a bind', () => {
@@ -146,14 +144,6 @@ describe('nothing but remote forwarding works, even for a key without rules', ()
     expect(stderr).toContain('channel 0: open failed');
   });
 
-  it('-W is refused', async () => {
-    const before = trial.target.connections();
-    const { code, stderr } = await runSsh(trial.gateway.port, key, ['-W', `127.0.0.1:${trial.target.port}`]);
-    expect(code).toBe(255);
-    expect(stderr).toContain('open failed: administratively prohibited');
-    expect(trial.target.connections()).toBe(before);
-  });
-
   it.each([
     ['a port', () => `127.0.0.1:${trial.target.port}`],
     ['a Unix socket', () => trial.target.socketPath],
@@ -165,19 +155,6 @@ describe('nothing but remote forwarding works, even for a key without rules', ()
     expect(await exchange('127.0.0.1', port, Buffer.from('hello'))).toHaveLength(0);
     await login.close();
     expect(login.output()).toContain('open failed');
-    expect(trial.target.connections()).toBe(before);
-  });
-
-  it('-D connects to nothing', async () => {
-    const before = trial.target.connections();
-    const port = await freePort('127.0.0.1');
-    const login = await logIn(trial.gateway.port, key, '-D', `127.0.0.1:${port}`);
-    const socks4 = Buffer.from([4, 1, trial.target.port >> 8, trial.target.port & 0xff, 127, 0, 0, 1, 0]);
-    const answer = await exchange('127.0.0.1', port, Buffer.concat([socks4, Buffer.from('hello, hello')]));
-    // ssh itself may print "granted" before it connects; the target's bytes would follow.
-    expect(answer.subarray(8)).toHaveLength(0);
-    await login.close();
-    expect(login.output()).toContain('open failed: administratively prohibited');
     expect(trial.target.connections()).toBe(before);
   });
 

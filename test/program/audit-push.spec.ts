@@ -389,18 +389,6 @@ describe('the service', () => {
     expect(await running.ended).toMatchObject({ code: 0 });
   });
 
-  it('is asked again after the time of its Retry-After', async () => {
-    const asked: number[] = [];
-    const { url, stop } = await startFront((text, response, count) => {
-      asked.push(performance.now());
-      if (count === 1) response.writeHead(503, { 'retry-after': '1' }).end();
-      else response.end(text);
-    });
-    expect(await pushHere({ url }).done).toMatchObject({ position: head });
-    expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(950);
-    await stop();
-  });
-
   it.each<[what: string, cut: Change]>([
     [
       'breaks off within an event',
@@ -422,16 +410,6 @@ describe('the service', () => {
       'a redirect, which is not followed',
       (_, response) => void response.writeHead(307, { location: 'https://elsewhere.example/' }).end('moved'),
       /it answers 307 "moved"; is this the URL of the service\?$/,
-    ],
-    [
-      'a page of another program',
-      (_, response) => void response.end('<html>\n</html>\n'),
-      /does not answer with the events after position 0: is this the URL of the service\?$/,
-    ],
-    [
-      'a route that does not exist',
-      (_, response) => void response.writeHead(404).end('nothing here'),
-      /it answers 404 "nothing here"; is this the URL of the service\?$/,
     ],
     [
       'a log with a gap',

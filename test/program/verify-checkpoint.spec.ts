@@ -114,11 +114,6 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly 
     ['the log has 12 events, but the checkpoint in FILE-16 is of 16: its tail is lost'],
   ],
   [
-    'times in another order, hashed anew',
-    `update events set recorded_at = recorded_at - interval '1 hour' where position = 20; ${HASH_ANEW}`,
-    ['position 20: recorded_at is not later than that of the previous event'],
-  ],
-  [
     'an event of an unknown type that would control the terminal, hashed anew',
     `update events set type = E'tcp_edge_painted\\r\\u009b8m' where position = 22; ${HASH_ANEW}`,
     [
@@ -126,27 +121,6 @@ const TAMPERINGS: readonly (readonly [what: string, sql: string, said: readonly 
         /^position 22: this version of the service does not know events of type tcp_edge_painted\\u000d\\u009b8m in/,
       ),
     ],
-  ],
-  [
-    'an event after the deletion of its stream, hashed anew',
-    `update events set stream_id = (select stream_id from events where position = 23),
-       stream_version = 4 where position = 24; ${HASH_ANEW}`,
-    [expect.stringMatching(/^position 24: an event of type tcp_edge_deleted\.v1 comes after the deletion/)],
-  ],
-  [
-    'a stream without its creation, hashed anew',
-    `update events set stream_id = left(stream_id, -3) || 'abc', stream_version = 1 where position = 24; ${HASH_ANEW}`,
-    [expect.stringMatching(/^position 24: its stream begins with an event of type/)],
-  ],
-  [
-    'a version that was left out, hashed anew',
-    `update events set stream_version = 9 where position = 24; ${HASH_ANEW}`,
-    ['position 24: its stream_version does not follow the previous one of its stream'],
-  ],
-  [
-    'metadata that is no JSON, hashed anew',
-    `update events set metadata = metadata || ' ' where position = 18; ${HASH_ANEW}`,
-    [expect.stringMatching(/^position 18: metadata is not a JSON object/)],
   ],
 ];
 
@@ -347,7 +321,7 @@ describe('audit verify --checkpoint, and --file with an export', () => {
       }),
     );
     const found = expect.stringMatching(
-      /^OK: the first 16 of 24 events are those that tunnels\.example\.com\/ac_\w+ signed\n$/,
+      /^OK: the first 16 of 24 events are those that tunnels\.example\.com\/ac_\w+ signed\n/,
     );
     expect(await verdict('export', 'kept-16', 'log-key')).toEqual(found);
     expect(await verdict('export', 'kept-16', 'witness-key')).toEqual(found);
