@@ -135,7 +135,7 @@ describe.each(PARTS)('the $path of $name', (part) => {
     uri = `${resourceOf(part)}/${entity.id}/${path}`;
   });
 
-  it('is set, shown and removed, each with one event; the resource itself shows nothing of it', async () => {
+  it('is set, shown and removed, each with one event; the resource of a credential shows it while it is set', async () => {
     const before = (await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body;
     await expectRefusal(() => owner.client.get(uri), 404, 'ERR_TAS_404', part.absent);
     const answer = await owner.client.put(uri, put);
@@ -143,9 +143,11 @@ describe.each(PARTS)('the $path of $name', (part) => {
     expect([answer.headers.get('etag'), answer.headers.get('log-position')]).toEqual(['"2"', expect.any(String)]);
     const found = await admin.get(uri);
     expect([found.status, found.body, found.headers.get('etag')]).toEqual([200, shown, '"2"']);
-    expect((await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body).toEqual(before);
+    const inResource = resourceOf(part) === '/ssh_credentials' ? part.stored : {};
+    expect((await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body).toEqual({ ...before, ...inResource });
     expect(await owner.client.delete(uri)).toMatchObject({ status: 204, body: undefined });
     await expectRefusal(() => owner.client.get(uri), 404, 'ERR_TAS_404', part.absent);
+    expect((await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body).toEqual(before);
     expect((await eventsOf(entity.id)).map((event) => [event.type, JSON.parse(event.data)])).toEqual([
       [type, part.stored],
       [type, part.removed],
@@ -197,11 +199,14 @@ describe('POST /ssh_credentials with an expiry and a source restriction', () => 
   const create = (body: object, headers: Record<string, string> = {}) =>
     owner.client.post('/ssh_credentials', { public_key: newPublicKey(), ...body }, headers);
 
-  it('makes the credential whole in one event, and shows the resource as ever', async () => {
+  it('makes the credential whole in one event, and shows both', async () => {
     const made = await create(RESTRICTED);
     expect([made.status, made.headers.get('etag')]).toEqual([201, '"1"']);
     const uri = `/ssh_credentials/${made.body.id}`;
-    expect(Object.keys(made.body)).toEqual(Object.keys((await newPlain()).body));
+    const { body: plain } = await create({});
+    const shown = { expires_at: FUTURE, source_cidrs: ['192.0.2.7/32', '2001:db8::/32'] };
+    expect(made.body).toMatchObject(shown);
+    expect(Object.keys(made.body)).toEqual([...Object.keys(plain), ...Object.keys(shown)]);
     expect((await owner.client.get(`${uri}/expiry`)).body).toEqual({ expires_at: FUTURE });
     const cidrs = ['192.0.2.7/32', '2001:db8::/32'];
     expect((await owner.client.get(`${uri}/source_restriction`)).body).toEqual({ cidrs });
@@ -256,18 +261,11 @@ describe('POST /ssh_credentials with an expiry and a source restriction', () => 
   ])('is refused as a whole: %j', async (body, code, message) => {
     await expectRefusal(() => create(body), 400, code, message);
   });
-
-  const newPlain = () => create({});
 });
 
 it.each([
-  [
-    'PATCH',
-    '/ssh_credentials',
-    { expires_at: FUTURE },
-    /'expires_at' .* set it by PUT \/ssh_credentials\/\{id\}\/expiry\.$/,
-  ],
-  ['PATCH', '/ssh_credentials', { source_cidrs: [] }, /set it by PUT \/ssh_credentials\/\{id\}\/source_restriction\.$/],
+  ['PATCH', '/ssh_credentials', { usage: {} }, /'usage' is not a field of this body; GET shows it by `include` alone/],
+  ['POST', '/ssh_credentials', { fingerprint: '' }, /'fingerprint' is not a field .* by `include` alone/],
   ['PATCH', '/api_keys', { expires_at: FUTURE }, /set it by PUT \/api_keys\/\{id\}\/expiry\.$/],
   ['POST', '/api_keys', { expires_at: FUTURE }, /set it by PUT \/api_keys\/\{id\}\/expiry\.$/],
   ['POST', '/bot_users', { role: 'admin' }, /'role' .* set it by PUT \/bot_users\/\{id\}\/role\.$/],

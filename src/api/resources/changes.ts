@@ -221,7 +221,7 @@ function refuseUnexpected<State extends object, Event extends DomainEvent>(
   { ifMatch }: Pick<ChangeContext, 'ifMatch'>,
   sent: object | undefined,
 ): void {
-  if (sent !== undefined) refuseReadOnlyChanges(sent, resource.toResource(entity, ''), resource.readOnlyFields);
+  if (sent !== undefined) refuseReadOnlyChanges(sent, resource.toResource(entity, ''), resource);
   if (ifMatch?.(entity.version) !== false) return;
   throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${entity.version}" now.`);
 }

@@ -25,7 +25,15 @@ import {
   GATEWAY_PROBLEMS,
   PUBLIC_PROBLEMS,
 } from './problem-responses.js';
-import { CHANGED_HEADERS, DELETED_HEADERS, FEED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
+import {
+  CHANGED_HEADERS,
+  DELETED_HEADERS,
+  FEED_HEADERS,
+  HEADERS,
+  headerRefs,
+  UNVERSIONED_HEADERS,
+  VERSION_HEADERS,
+} from './response-headers.js';
 
 /** Schemas of a field that may hold any JSON value. */
 export const ANYTHING = [
@@ -56,6 +64,7 @@ export const ApiTag =
   };
 
 type ResourceClass = new () => object;
+type ResponseHeaders = ReturnType<typeof headerRefs> | typeof UNVERSIONED_HEADERS;
 
 /** POST that creates a resource. */
 export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
@@ -94,16 +103,23 @@ export const ApiList = (
   });
 
 /** GET of one resource. */
-export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+export const ApiGet = (
+  resource: ResourceClass,
+  {
+    parameters = [],
+    headers = VERSION_HEADERS,
+    ...operation
+  }: Operation & { readonly parameters?: readonly ParameterOf[]; readonly headers?: ResponseHeaders },
+): MethodDecorator =>
   documentOperation(operation, {
     success: {
       status: 200,
       description: 'The resource, now or as of `as_of`.',
       type: resource,
-      headers: VERSION_HEADERS,
+      headers,
     },
     problems: [...API_KEY_PROBLEMS, 'event_unreadable'],
-    parameters: [ID, IF_NONE_MATCH, AS_OF],
+    parameters: [ID, IF_NONE_MATCH, AS_OF, ...parameters],
     notModified: true,
   });
 

@@ -58,6 +58,11 @@ export const headerRefs = (...names: readonly HeaderName[]) =>
 export const HEADERS = headerRefs('Ngrok-Operation-Id');
 export const FEED_HEADERS = headerRefs('Ngrok-Operation-Id', 'Link');
 export const VERSION_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag');
+/** Of an answer that may show what no event says. */
+export const UNVERSIONED_HEADERS = {
+  ...HEADERS,
+  ETag: { description: 'Absent with `include=usage`.', schema: HEADER_DEFINITIONS.ETag.schema },
+};
 export const CHANGED_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag', 'Log-Position');
 export const DELETED_HEADERS = headerRefs('Ngrok-Operation-Id', 'Log-Position');
 
