@@ -3,15 +3,18 @@ import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
 import { CredentialInclusions } from './credential-inclusions.js';
 import { CredentialExpiryController, CredentialSourcesController } from './credential-restrictions.controller.js';
+import { CredentialRotationController } from './credential-rotation.controller.js';
+import { RotateSshCredentialHandler } from './rotate-credential.js';
 import { CredentialUsageController } from './credential-usage.controller.js';
 import { CredentialUsage } from './credential-usage.js';
 import { SshCredentialsController } from './ssh-credentials.controller.js';
-import { SSH_CREDENTIAL_HANDLERS } from './ssh-credentials.handlers.js';
+import { NewCredentials, SSH_CREDENTIAL_HANDLERS } from './ssh-credentials.handlers.js';
 import { UsedKeys } from './ssh-credentials.read-model.js';
 
 @Module({
   controllers: [
     SshCredentialsController,
+    CredentialRotationController,
     CredentialExpiryController,
     CredentialSourcesController,
     CredentialUsageController,
@@ -21,6 +24,8 @@ import { UsedKeys } from './ssh-credentials.read-model.js';
     { provide: UsedKeys, useFactory: (pool: Pool) => new UsedKeys(pool), inject: [POOL] },
     CredentialInclusions,
     CredentialUsage,
+    NewCredentials,
+    RotateSshCredentialHandler,
     ...SSH_CREDENTIAL_HANDLERS,
   ],
 })

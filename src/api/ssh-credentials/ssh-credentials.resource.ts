@@ -21,7 +21,7 @@ import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.j
 
 const PATH = 'ssh_credentials';
 const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
-const PUBLIC_KEY = {
+export const PUBLIC_KEY = {
   ...atMostBytes(
     MAX_PUBLIC_KEY_BYTES,
     'An SSH public key: an OpenSSH line (a `.pub` file), RFC 4716, or PEM. Kept byte for byte.',
@@ -155,9 +155,12 @@ export const SSH_CREDENTIALS: OwnedResourceDescriptor<SshCredential, SshCredenti
   filters: FILTERS,
   notFound: sshCredentialNotFound,
   toResource,
-  partsOf: ({ expires_at, source_cidrs }) => ({
+  partsOf: ({ expires_at, source_cidrs, rotated_from, rotated_to }) => ({
     expires_at: expires_at?.toISOString() ?? null,
     source_restriction: source_cidrs ? { cidrs: source_cidrs } : null,
+    // Both credentials of a rotation name the other.
+    rotated_from,
+    rotated_to,
     // The history has it once.
     source_cidrs: null,
   }),

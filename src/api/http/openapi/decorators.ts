@@ -67,11 +67,14 @@ type ResourceClass = new () => object;
 type ResponseHeaders = ReturnType<typeof headerRefs> | typeof UNVERSIONED_HEADERS;
 
 /** POST that creates a resource. */
-export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+export const ApiCreate = (
+  resource: ResourceClass,
+  { parameters = [], ...operation }: Operation & { readonly parameters?: readonly ParameterOf[] },
+): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
     problems: [...API_KEY_PROBLEMS, ...BODY_PROBLEMS, ...FIELD_PROBLEMS, 'role_missing', 'idempotency_key_reused'],
-    parameters: [IDEMPOTENCY_KEY],
+    parameters: [...parameters, IDEMPOTENCY_KEY],
   });
 
 /** GET of a page of resources, newest first. */
