@@ -45,6 +45,7 @@ const OWNER_ID = {
 };
 export const SOURCE_CIDRS = {
   description: `Networks and addresses that tunnels may come from, 1 to ${MAX_CIDRS} of them. An IPv4-mapped IPv6 address counts as IPv4.`,
+  minItems: 1,
   maxItems: MAX_CIDRS,
   items: { type: 'string' },
   example: ['192.0.2.0/24', '2001:db8::/32'],

@@ -31,6 +31,7 @@ import {
   FEED_HEADERS,
   HEADERS,
   headerRefs,
+  REDIRECT_HEADERS,
   UNVERSIONED_HEADERS,
   VERSION_HEADERS,
 } from './response-headers.js';
@@ -201,8 +202,8 @@ export const ApiDelete = (operation: Operation): MethodDecorator =>
 export const ApiAct = (operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 204, description: 'Done.', headers: DELETED_HEADERS },
-    problems: [...API_KEY_PROBLEMS, 'role_missing', 'idempotency_key_reused'],
-    parameters: [ID, IDEMPOTENCY_KEY],
+    problems: [...API_KEY_PROBLEMS, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
+    parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
 /** GET of a public file. */
@@ -215,6 +216,15 @@ export const ApiPublicFile = (
     success: { status: 200, description: 'The file.', content: { [contentType]: {} }, headers: HEADERS },
     problems: PUBLIC_PROBLEMS,
     parameters,
+    security: 'public',
+  });
+
+/** GET of a public page that is elsewhere. */
+export const ApiRedirect = (operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 302, description: 'It is elsewhere.', headers: REDIRECT_HEADERS },
+    problems: PUBLIC_PROBLEMS,
+    parameters: [],
     security: 'public',
   });
 
