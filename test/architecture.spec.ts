@@ -78,6 +78,7 @@ const PURE = [
   'api/access/authentication/issuer-url.ts',
   'api/access/authentication/request-limits.ts',
   'api/ssh-credentials/ssh-credential.ts',
+  'api/ssh-credentials/credential-rotation.ts',
   'api/ip-policies/ip-policy.ts',
   'api/ip-policies/ip-policy-rule.ts',
   'api/tunnel-groups/tunnel-group.ts',
@@ -112,7 +113,7 @@ const PACKAGES_OF_PURE_FILES = [
 ];
 
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
-const MAX_CLOSURE = { files: 52, lines: 4_450 };
+const MAX_CLOSURE = { files: 52, lines: 4_600 };
 
 /** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
 const RESOURCES = [
@@ -184,7 +185,14 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/reservations/told-hosts.ts':
     'What gateways say of their hosts spares users a reservation that would never count.',
   'api/ssh-credentials/credential-restrictions.controller.ts':
-    'Expiry and source restriction have routes of their own, since a credential has exactly the fields of the public API.',
+    'Expiry and source restriction are set by routes of their own, since official clients send null for what they do not know.',
+  'api/ssh-credentials/credential-usage.ts': 'Gateways report who is online, and no event says it.',
+  'api/ssh-credentials/credential-usage.controller.ts': 'The usage of a credential has a route of its own.',
+  'api/ssh-credentials/credential-usage.resource.ts': 'The usage stands in a credential and under a route of its own.',
+  'api/ssh-credentials/credential-rotation.controller.ts': 'A rotation is a verb, with a body of its own.',
+  'api/ssh-credentials/rotate-credential.ts': 'A rotation changes two credentials in one append.',
+  'api/ssh-credentials/credential-rotation.ts': 'What a rotation makes of two credentials, pure.',
+  'api/ssh-credentials/credential-inclusions.ts': 'What `include` adds is shown on request alone.',
   'api/access/accounts/role.ts': 'Users and bots have the same roles.',
   'api/access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'api/access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',

@@ -138,10 +138,66 @@ describe('GET /bind_decisions', () => {
     expect(ofOne.flat()).toEqual((await recorded(tenant, `?credential_id=${one.id}`)).map((d: { id: string }) => d.id));
   });
 
+  it('selects by time, answer, reason, owner and target, in any combination', async () => {
+    const bot = await addBot(service, tenant.client);
+    const [own, other] = [
+      await credentialOf({ acl: ['bind:app.example.com', 'bind:127.0.0.1:80', 'bind:team=blue'] }),
+      await credentialOf({}, bot),
+    ];
+    for (const target of [
+      DOMAIN,
+      { address: '127.0.0.1:80' },
+      { label: { key: 'team', value: 'blue' } },
+      { domain: 'no.example.com' },
+    ])
+      await ask(own.fingerprint, target);
+    await ask(other.fingerprint);
+    const all = await recorded();
+    const find = async (query: object) => {
+      const text = new URLSearchParams(query as Record<string, string>);
+      const { body } = await tenant.client.get(`/bind_decisions?${text}`);
+      expect(body.next_page_uri).toBeNull();
+      return body.bind_decisions.map(({ id }: { readonly id: string }) =>
+        all.findIndex((one: { readonly id: string }) => one.id === id),
+      );
+    };
+    const [newest] = all;
+    expect(await find({ allowed: 'false' })).toEqual([1]);
+    expect(await find({ allowed: 'true' })).toEqual([0, 2, 3, 4]);
+    expect(await find({ reason: 'not_permitted' })).toEqual([1]);
+    expect(await find({ owner_id: bot.id })).toEqual([0]);
+    expect(await find({ target: 'app.example.com' })).toEqual([0, 4]);
+    expect(await find({ target: '127.0.0.1:80' })).toEqual([3]);
+    expect(await find({ target: 'team=blue', allowed: 'true', owner_id: tenant.id })).toEqual([2]);
+    expect(await find({ credential_id: own.id, target: 'app.example.com' })).toEqual([4]);
+    expect(await find({ target: 'app.example' })).toEqual([]);
+    const second = new Date(Math.floor(Date.parse(newest.decided_at) / 1_000) * 1_000 + 1_000).toISOString();
+    expect(await find({ since: second })).toEqual([]);
+    expect(await find({ until: second, allowed: 'false' })).toEqual([1]);
+    expect(await find({ since: '2026-01-01T00:00:00+01:00', until: second })).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('with a rare filter reads a bounded part of the record for each page, and finds all by its next pages', async () => {
+    await service.pool.query(
+      `insert into bind_decisions (account_id, id, decided_at, credential_id, credential_version, owner_id, fingerprint,
+         target, allowed, reason, gateway)
+       select $1, 'bd_' || lpad(n::text, 27, '0'), now(), 'sshcr_' || lpad('1', 27, '0'), 1, 'bot_1', $2, '{"domain":"a.example"}',
+         n not in (3, 24000), case when n in (3, 24000) then 'expired' else 'permitted' end, 'g' from generate_series(1, 25000) n`,
+      [tenant.accountId, UNKNOWN_FINGERPRINT],
+    );
+    const found = await tenant.client.pages('/bind_decisions?reason=expired&limit=1', 'bind_decisions');
+    const id = (n: number) => `bd_${String(n).padStart(27, '0')}`;
+    expect(found).toEqual([[id(24_000)], [], [id(3)]]);
+  });
+
   it.each([
     ['?limit=0', 'ERR_NGROK_233'],
     ['?before_id=sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV', 'ERR_NGROK_223'],
     ['?credential_id=x', 'ERR_TAS_400'],
+    ['?allowed=yes', 'ERR_TAS_400'],
+    ['?reason=because', 'ERR_TAS_400'],
+    ['?since=yesterday', 'ERR_TAS_400'],
+    ['?owner_id=a+b', 'ERR_TAS_400'],
   ])('refuses the query %s', async (query, code) => {
     await expectRefusal(() => tenant.client.get(`/bind_decisions${query}`), 400, code);
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
 import { type TestCredential, untilWritten, upload } from './support/decisions.js';
+import { expireNow } from './support/expire.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
@@ -78,7 +79,7 @@ describe('POST /ssh_credentials/{id}/check', () => {
     const inactive = await credentialOf({}, bot);
     await account.client.patch(`/bot_users/${bot.id}`, { active: false });
     const [expired, restricted] = [await credentialOf(), await credentialOf({ acl: ['bind:app.example.com'] })];
-    await account.client.put(`/ssh_credentials/${expired.id}/expiry`, { expires_at: '2020-01-01T00:00:00Z' });
+    await expireNow(account.client, `/ssh_credentials/${expired.id}`);
     await account.client.put(`/ssh_credentials/${restricted.id}/source_restriction`, { cidrs: ['192.0.2.0/24'] });
     const reasons: string[][] = [];
     for (const [credential, source] of [
@@ -137,7 +138,7 @@ describe('POST /ssh_credentials/{id}/check', () => {
     await credentialOf({ public_key });
     const [second, third] = [await credentialOf({ public_key }), await credentialOf({ public_key })];
     for (const { id } of [second, third]) {
-      await account.client.put(`/ssh_credentials/${id}/expiry`, { expires_at: '2020-01-01T00:00:00Z' });
+      await expireNow(account.client, `/ssh_credentials/${id}`);
     }
     for (const one of [second, third]) expect((await check(one, { target: APP })).body.reason).toBe('expired');
   });

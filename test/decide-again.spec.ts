@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { decideAgain, isRepeatable, LogTooShort } from '../src/api/gateway-api/decide-again/decide-again.js';
 import { findDecision, type RecordedDecision } from '../src/api/gateway-api/decide-again/recorded-decision.js';
 import { type TestCredential, untilWritten, upload } from './support/decisions.js';
+import { expireNow } from './support/expire.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { GATEWAY, GATEWAY_TOKEN, type Service, startCopy, startService } from './support/service.js';
@@ -125,10 +126,10 @@ describe('a decision made again', () => {
 
   it('knows what had expired by the clock of the database, to the millisecond', async () => {
     const { id, fingerprint } = await credentialOf([]);
-    const expiry = (expires_at: Date) => tenant.client.put(`/ssh_credentials/${id}/expiry`, { expires_at });
-    await expiry(new Date(Date.now() + 3_600_000));
+    const inAnHour = new Date(Date.now() + 3_600_000);
+    await tenant.client.put(`/ssh_credentials/${id}/expiry`, { expires_at: inAnHour });
     const valid = await ask(fingerprint);
-    await expiry(new Date(Date.now() - 1_000));
+    await expireNow(tenant.client, `/ssh_credentials/${id}`);
     const expired = await ask(fingerprint);
     expect([valid.answer.reason, expired.answer.reason]).toEqual(['permitted', 'expired']);
     await expectSame(valid);
@@ -317,7 +318,7 @@ it('any key has the same grants from the log as from the tables', async () => {
       const { id, fingerprint } = await credentialOf([`bind:h${n}.example.com`], owner, public_key);
       if (n === 0) fingerprints.push(fingerprint);
       const path = `/ssh_credentials/${id}`;
-      if (words.includes('expired')) await tenant.client.put(`${path}/expiry`, { expires_at: new Date(0) });
+      if (words.includes('expired')) await expireNow(tenant.client, path);
       if (words.includes('restricted')) {
         await tenant.client.put(`${path}/source_restriction`, { cidrs: ['192.0.2.0/24'] });
       }

@@ -3,6 +3,7 @@ import { runInThisContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
 import { metric, type TestCredential, untilWritten, upload } from './support/decisions.js';
+import { expireNow } from './support/expire.js';
 import { newPublicKey } from './support/keys.js';
 import { addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -25,6 +26,7 @@ afterAll(() => service.stop());
 const { eventCount, expectRefusal } = refusalsOf(() => service);
 
 const PAST = '2026-01-31T12:00:00.000Z';
+const IN_THE_PAST = /^expires_at '2026-01-31T12:00:00\.000Z' is in the past; it is now 20\d\d-\d\d-\d\dT[\d:.]+Z\.$/;
 const FUTURE = '2099-12-31T23:59:59.999Z';
 const SOONER = '2099-01-01T00:00:00.000Z';
 
@@ -71,6 +73,7 @@ const EXPIRY = {
     [{ expires_at: '2099-01-01T23:59:60Z' }, 'ERR_TAS_400', /is not an RFC 3339 time/],
     [{ expires_at: '1969-12-31T23:59:59Z' }, 'ERR_TAS_400', /is not within the years 1970 to 9999/],
     [{ expires_at: '9999-12-31T23:59:59-01:00' }, 'ERR_TAS_400', /is not within the years 1970 to 9999/],
+    [{ expires_at: PAST }, 'ERR_TAS_400', IN_THE_PAST],
     [{ expires_at: FUTURE, nope: 1 }, 'ERR_NGROK_214', /'nope' is not a field.*expires_at/],
   ],
 } satisfies Partial<Part>;
@@ -135,7 +138,7 @@ describe.each(PARTS)('the $path of $name', (part) => {
     uri = `${resourceOf(part)}/${entity.id}/${path}`;
   });
 
-  it('is set, shown and removed, each with one event; the resource itself shows nothing of it', async () => {
+  it('is set, shown and removed, each with one event; the resource of a credential shows it while it is set', async () => {
     const before = (await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body;
     await expectRefusal(() => owner.client.get(uri), 404, 'ERR_TAS_404', part.absent);
     const answer = await owner.client.put(uri, put);
@@ -143,9 +146,11 @@ describe.each(PARTS)('the $path of $name', (part) => {
     expect([answer.headers.get('etag'), answer.headers.get('log-position')]).toEqual(['"2"', expect.any(String)]);
     const found = await admin.get(uri);
     expect([found.status, found.body, found.headers.get('etag')]).toEqual([200, shown, '"2"']);
-    expect((await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body).toEqual(before);
+    const inResource = resourceOf(part) === '/ssh_credentials' ? part.stored : {};
+    expect((await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body).toEqual({ ...before, ...inResource });
     expect(await owner.client.delete(uri)).toMatchObject({ status: 204, body: undefined });
     await expectRefusal(() => owner.client.get(uri), 404, 'ERR_TAS_404', part.absent);
+    expect((await owner.client.get(`${resourceOf(part)}/${entity.id}`)).body).toEqual(before);
     expect((await eventsOf(entity.id)).map((event) => [event.type, JSON.parse(event.data)])).toEqual([
       [type, part.stored],
       [type, part.removed],
@@ -197,11 +202,14 @@ describe('POST /ssh_credentials with an expiry and a source restriction', () => 
   const create = (body: object, headers: Record<string, string> = {}) =>
     owner.client.post('/ssh_credentials', { public_key: newPublicKey(), ...body }, headers);
 
-  it('makes the credential whole in one event, and shows the resource as ever', async () => {
+  it('makes the credential whole in one event, and shows both', async () => {
     const made = await create(RESTRICTED);
     expect([made.status, made.headers.get('etag')]).toEqual([201, '"1"']);
     const uri = `/ssh_credentials/${made.body.id}`;
-    expect(Object.keys(made.body)).toEqual(Object.keys((await newPlain()).body));
+    const { body: plain } = await create({});
+    const shown = { expires_at: FUTURE, source_cidrs: ['192.0.2.7/32', '2001:db8::/32'] };
+    expect(made.body).toMatchObject(shown);
+    expect(Object.keys(made.body)).toEqual([...Object.keys(plain), ...Object.keys(shown)]);
     expect((await owner.client.get(`${uri}/expiry`)).body).toEqual({ expires_at: FUTURE });
     const cidrs = ['192.0.2.7/32', '2001:db8::/32'];
     expect((await owner.client.get(`${uri}/source_restriction`)).body).toEqual({ cidrs });
@@ -217,7 +225,9 @@ describe('POST /ssh_credentials with an expiry and a source restriction', () => 
       service.gateway.post('/ssh_gateway/authorize', { fingerprint, target: TARGET, source });
     expect((await from('192.0.2.7')).body.allowed).toBe(true);
     expect((await from('192.0.2.8')).body).toMatchObject({ allowed: false, reason: 'source_not_allowed' });
-    const expired = await upload(service, owner.client, { public_key: newPublicKey(), expires_at: PAST });
+    const { expires_at, passed } = await soon();
+    const expired = await upload(service, owner.client, { public_key: newPublicKey(), expires_at });
+    await passed();
     const answer = await service.gateway.post('/ssh_gateway/authorize', {
       fingerprint: expired.fingerprint,
       target: TARGET,
@@ -250,24 +260,18 @@ describe('POST /ssh_credentials with an expiry and a source restriction', () => 
   it.each([
     [{ expires_at: '' }, 'ERR_TAS_400', /^expires_at '' is not an RFC 3339 time/],
     [{ expires_at: 'tomorrow' }, 'ERR_TAS_400', /^expires_at 'tomorrow' is not an RFC 3339 time/],
+    [{ expires_at: PAST }, 'ERR_TAS_400', IN_THE_PAST],
     [{ expires_at: 7 }, 'ERR_NGROK_215', /^expires_at must be a string/],
     [{ source_cidrs: [] }, 'ERR_TAS_400', /^source_cidrs is empty; .*leave the restriction out/],
     [{ source_cidrs: ['10.1.2.3/8'] }, 'ERR_TAS_400', /^source_cidrs\[0\] .*send 10.0.0.0\/8/],
   ])('is refused as a whole: %j', async (body, code, message) => {
     await expectRefusal(() => create(body), 400, code, message);
   });
-
-  const newPlain = () => create({});
 });
 
 it.each([
-  [
-    'PATCH',
-    '/ssh_credentials',
-    { expires_at: FUTURE },
-    /'expires_at' .* set it by PUT \/ssh_credentials\/\{id\}\/expiry\.$/,
-  ],
-  ['PATCH', '/ssh_credentials', { source_cidrs: [] }, /set it by PUT \/ssh_credentials\/\{id\}\/source_restriction\.$/],
+  ['PATCH', '/ssh_credentials', { usage: {} }, /'usage' is not a field of this body; GET shows it by `include` alone/],
+  ['POST', '/ssh_credentials', { fingerprint: '' }, /'fingerprint' is not a field .* by `include` alone/],
   ['PATCH', '/api_keys', { expires_at: FUTURE }, /set it by PUT \/api_keys\/\{id\}\/expiry\.$/],
   ['POST', '/api_keys', { expires_at: FUTURE }, /set it by PUT \/api_keys\/\{id\}\/expiry\.$/],
   ['POST', '/bot_users', { role: 'admin' }, /'role' .* set it by PUT \/bot_users\/\{id\}\/role\.$/],
@@ -321,7 +325,8 @@ async function soon(): Promise<{ readonly expires_at: string; readonly passed: (
 }
 
 describe('an API key that has expired', () => {
-  const expire = (id: string, expires_at = PAST, by = owner.client) => by.put(`/api_keys/${id}/expiry`, { expires_at });
+  const expire = (id: string, expires_at?: string, by = owner.client) =>
+    expires_at === undefined ? expireNow(by, `/api_keys/${id}`) : by.put(`/api_keys/${id}/expiry`, { expires_at });
 
   it('is refused with 401 and its own sentence, cannot extend itself, and works again once another key extends it', async () => {
     const key = await newKey();
@@ -336,7 +341,7 @@ describe('an API key that has expired', () => {
 
   it('says so also if its owner is inactive, as a revoked key does', async () => {
     const user = await addUser(service, 'member');
-    await expire(user.keyId, PAST, admin);
+    await expire(user.keyId, undefined, admin);
     await admin.patch(`/users/${user.id}`, { active: false });
     await expectRefusal(() => user.client.get('/users'), 401, 'ERR_NGROK_203', /^The API key has expired\.$/);
   });
@@ -379,8 +384,10 @@ const recheck = async (...known: readonly (readonly [id: string, version: number
       known.map(([credential_id, version]) => ({ credential_id, version })),
     )
   ).body.changed;
-const expire = ({ id }: TestCredential, expires_at = PAST) =>
-  owner.client.put(`/ssh_credentials/${id}/expiry`, { expires_at });
+const expire = ({ id }: TestCredential, expires_at?: string) =>
+  expires_at === undefined
+    ? expireNow(owner.client, `/ssh_credentials/${id}`)
+    : owner.client.put(`/ssh_credentials/${id}/expiry`, { expires_at });
 const restrict = ({ id }: TestCredential, ...cidrs: string[]) =>
   owner.client.put(`/ssh_credentials/${id}/source_restriction`, { cidrs });
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
+import { expireNow } from './support/expire.js';
 import { newPublicKey } from './support/keys.js';
 import { liveFeed, tokenOf } from './support/live-feed.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
@@ -58,10 +59,7 @@ describe('a live feed', () => {
 
   it.each([
     ['its key is revoked', (by: TestPrincipal) => service.admin.delete(`/api_keys/${by.keyId}`)],
-    [
-      'its key has expired',
-      (by: TestPrincipal) => service.admin.put(`/api_keys/${by.keyId}/expiry`, { expires_at: '2026-01-31T12:00:00Z' }),
-    ],
+    ['its key has expired', (by: TestPrincipal) => expireNow(service.admin, `/api_keys/${by.keyId}`)],
     [
       'its owner is no longer an admin',
       (by: TestPrincipal) => service.admin.patch(`/users/${by.id}`, { role: 'member' }),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { type Answer, ApiClient } from './support/api-client.js';
+import { expireNow } from './support/expire.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from './support/principals.js';
 import { type StalledRequest, stall } from './support/raw-http.js';
@@ -77,13 +78,14 @@ interface Way {
   statusOf(change: Change): number;
 }
 
+const EXPIRED = 'left with an expired key';
 const WAYS: Record<string, Way> = {
   deleted: { take: (by, { id }) => by.delete(`/users/${id}`), statusOf: () => 401 },
   deactivated: { take: (by, { id }) => by.patch(`/users/${id}`, { active: false }), statusOf: () => 403 },
   demoted: { take: (by, { id }) => by.patch(`/users/${id}`, { role: 'member' }), statusOf: ({ asMember }) => asMember },
   'left without the key': { take: (by, { keyId }) => by.delete(`/api_keys/${keyId}`), statusOf: () => 401 },
-  'left with an expired key': {
-    take: (by, { keyId }) => by.put(`/api_keys/${keyId}/expiry`, { expires_at: '2026-01-31T12:00:00Z' }),
+  [EXPIRED]: {
+    take: (by, { keyId }) => expireNow(by, `/api_keys/${keyId}`),
     statusOf: () => 401,
   },
 };
@@ -136,7 +138,7 @@ describe('an admin whose right is taken while a body is on its way changes nothi
     const victim = await newAdmin();
     const changes = (await everyChange()).filter(({ body }) => body !== undefined);
     const stalled = changes.map((change) => stallAs(victim, change));
-    await sleep(AUTHENTICATED_MS);
+    await sleep(3 * AUTHENTICATED_MS);
     const taken = await way.take(account.client, victim);
     const answers = await Promise.all(stalled.map((request) => request.finish()));
     expect(statuses(changes, answers)).toEqual(expected(changes, way));
@@ -235,7 +237,8 @@ describe('a revocation that races with changes on two instances', () => {
 
   it('has no event after it that needed the right', async () => {
     const urls = [service.app.url, copy.app.url];
-    const ways = Object.values(WAYS);
+    // An expiry takes the right at its time, and not with its event.
+    const ways = Object.entries(WAYS).flatMap(([name, way]) => (name === EXPIRED ? [] : [way]));
     let raced = 0;
     for (let round = 0; round < ROUNDS; round += 1) {
       const victim = await newAdmin();

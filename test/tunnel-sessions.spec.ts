@@ -434,6 +434,10 @@ describe('a stop', () => {
     await gateway.whole({ sessions: [session] });
     const path = `/tunnel_sessions/${session.id}`;
     expect((await tenant.client.post(`${path}/restart`, undefined)).status).toBe(204);
+    for (const verb of ['stop', 'restart']) {
+      const stale = await tenant.client.post(`${path}/${verb}`, undefined, { 'if-match': '"77"' });
+      expect(stale.status).toBe(412);
+    }
     expect((await tenant.client.post(`${path}/stop`, undefined)).status).toBe(204);
     const again = await tenant.client.post(`${path}/stop`, undefined);
     expect([again.status, again.body]).toEqual([204, undefined]);

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
+import { expireNow } from '../support/expire.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
@@ -60,11 +61,7 @@ describe('an open tunnel, with the connections through it, is closed within a se
       'its rules change',
       ({ id }: { id: string }) => trial.service.admin.patch(`/ssh_credentials/${id}`, { acl: ['bind:team=blue'] }),
     ],
-    [
-      'its credential expires',
-      ({ id }: { id: string }) =>
-        trial.service.admin.put(`/ssh_credentials/${id}/expiry`, { expires_at: '2020-01-01T00:00:00Z' }),
-    ],
+    ['its credential expires', ({ id }: { id: string }) => expireNow(trial.service.admin, `/ssh_credentials/${id}`)],
     [
       'its credential may be used from elsewhere only',
       ({ id }: { id: string }) =>

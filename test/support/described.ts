@@ -17,7 +17,7 @@ export interface Exchange {
 export const ACCEPT = 'npm run openapi';
 
 interface Described {
-  readonly headers?: Record<string, { readonly $ref: string }>;
+  readonly headers?: Record<string, { readonly $ref?: string; readonly required?: boolean }>;
   readonly content?: Record<string, { readonly schema?: object }>;
 }
 interface Operation {
@@ -71,9 +71,10 @@ class Description {
   }
 
   private faultOfHeaders(headers: Headers, response: Described): string | undefined {
-    for (const name of Object.keys(response.headers ?? {})) {
+    for (const [name, own] of Object.entries(response.headers ?? {})) {
       const value = headers.get(name);
-      if (value === null && DOCUMENT.components.headers[name].required !== true) continue;
+      const header = own.$ref === undefined ? own : DOCUMENT.components.headers[name];
+      if (value === null && header.required !== true) continue;
       if (value === null) return `promises the header ${name}`;
       const fault = mismatch(['components', 'headers', name, 'schema'], value);
       if (fault !== undefined) return `promises another ${name}: ${fault}`;

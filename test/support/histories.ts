@@ -83,7 +83,11 @@ const domains = fc.constantFrom(
 );
 
 /** Times with and without milliseconds, which rows and events spell differently. */
-const times = fc.constantFrom('2099-01-31T00:00:00Z', '2099-12-31T23:59:59.12+01:00', '1970-01-01T00:00:00.001Z');
+const times = fc.constantFrom(
+  () => '2099-01-31T00:00:00Z',
+  () => '2099-12-31T23:59:59.12+01:00',
+  () => new Date(Date.now() + 50).toISOString(),
+);
 const cidrs = fc.subarray(['192.0.2.0/24', '2001:DB8::/32', '::ffff:198.51.100.7'], { minLength: 1 });
 
 const known = ({ made, foreign }: Player, path: Path): string[] => [...made[path], ...foreign(path)];
@@ -196,9 +200,16 @@ const changes = [
   on('/bot_users', (client, uri) => client.delete(`${uri}/role`)),
   patch('/api_keys', described),
   ...(['/ssh_credentials', '/api_keys'] as const).flatMap((path) => [
-    times.chain((expires_at) => on(path, (client, uri) => client.put(`${uri}/expiry`, { expires_at }))),
+    times.chain((time) => on(path, (client, uri) => client.put(`${uri}/expiry`, { expires_at: time() }))),
     on(path, (client, uri) => client.delete(`${uri}/expiry`)),
   ]),
+  fc
+    .constantFrom(0, 60)
+    .chain((overlap_seconds) =>
+      on('/ssh_credentials', (client, uri) =>
+        client.post(`${uri}/rotate`, { public_key: newPublicKey(), overlap_seconds }),
+      ),
+    ),
   cidrs.chain((list) => on('/ssh_credentials', (client, uri) => putSources(client, uri, list))),
   on('/ssh_credentials', (client, uri) => client.delete(`${uri}/source_restriction`)),
   ...MODULES.map((name) =>

@@ -201,6 +201,10 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('reserved_addrs', () => ({ description: `walked ${next()}` })),
   ...resource('reserved_domains', () => ({ description: `walked ${next()}` })),
   ...resource('backends/tunnel_group', () => ({ labels: { walked: `${next()}` } })),
+  'POST /ssh_credentials/:id/rotate': {
+    on: 'ssh_credentials',
+    body: () => ({ public_key: newPublicKey(), overlap_seconds: 60 }),
+  },
   ...part('ssh_credentials', 'expiry', expiry),
   ...part('ssh_credentials', 'source_restriction', sources),
   ...part('api_keys', 'expiry', expiry),

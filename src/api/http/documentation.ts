@@ -71,7 +71,7 @@ export const RouteConfig =
 export interface Field {
   readonly description: string;
   readonly example?: unknown;
-  /** Whether a body must have the field. An answer always has all of its fields. */
+  /** Whether a body must have the field. An answer has each field that does not say false. */
   readonly required?: boolean;
   readonly type?: 'string' | 'integer' | 'boolean' | 'array' | 'object' | (new () => object);
   /** For a list: the class of its items. */

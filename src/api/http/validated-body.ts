@@ -222,13 +222,13 @@ function fieldsOf(bodyClass: BodyClass): Fields {
   return fields;
 }
 
-/** A body class may say by which request a field is set that a caller would look for in it. */
+/** A body class may say where a field belongs that a caller would look for in it. */
 const elsewhereOf = (bodyClass: BodyClass & { readonly elsewhere?: object }, name: string): string | undefined =>
   new Map<string, string>(Object.entries(bodyClass.elsewhere ?? {})).get(name);
 
 function unknownField(name: string, fields: Fields, elsewhere: string | undefined): Problem {
   if (elsewhere !== undefined) {
-    return new Problem('field_unknown', `${quoted(name)} is not a field of this body; set it by ${elsewhere}.`);
+    return new Problem('field_unknown', `${quoted(name)} is not a field of this body; ${elsewhere}.`);
   }
   const supported = [...fields.keys()].sort().join(', ');
   return new Problem('field_unknown', `${quotedName(name)} is not a field of this body; the fields are ${supported}.`);

@@ -221,9 +221,14 @@ function refuseUnexpected<State extends object, Event extends DomainEvent>(
   { ifMatch }: Pick<ChangeContext, 'ifMatch'>,
   sent: object | undefined,
 ): void {
-  if (sent !== undefined) refuseReadOnlyChanges(sent, resource.toResource(entity, ''), resource.readOnlyFields);
-  if (ifMatch?.(entity.version) !== false) return;
-  throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${entity.version}" now.`);
+  if (sent !== undefined) refuseReadOnlyChanges(sent, resource.toResource(entity, ''), resource);
+  refuseOtherVersion(entity, ifMatch);
+}
+
+/** Throws Problem unless If-Match holds. */
+export function refuseOtherVersion({ version }: { readonly version: number }, ifMatch: ChangeContext['ifMatch']): void {
+  if (ifMatch?.(version) !== false) return;
+  throw new Problem('precondition_failed', `If-Match does not hold: the resource's ETag is "${version}" now.`);
 }
 
 /** A refusal may tell what only callers with rights may know, and no append has checked the caller's rights. */

@@ -39,6 +39,12 @@ export class Found<State> extends Answer {
   }
 }
 
+/** Adds to each item of a page what the caller asks for by a query parameter, which further pages repeat. */
+export interface Inclusion<State> {
+  readonly query: Readonly<Record<string, string>>;
+  fieldsOf(entity: Entity<State>): Promise<object>;
+}
+
 /** The GETs of every resource: an entity, a page of entities, or a history; now, or `as_of` a position or time. */
 @Injectable()
 export class Reads {
@@ -67,6 +73,7 @@ export class Reads {
   async list<State extends object, Event extends DomainEvent>(
     resource: ResourceDescriptor<State, Event>,
     request: ReadRequest,
+    inclusion?: Inclusion<State>,
   ): Promise<Record<string, unknown>> {
     const { caller, baseUrl, query } = request;
     const page = readPageRequest(query, resource.idPrefix);
@@ -74,13 +81,28 @@ export class Reads {
     const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
     const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
     const [listKey, uri] = [resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`];
-    const toItem = (entity: Entity<State>): object => resource.toResource(entity, baseUrl);
+    const included = new Map<string, object>();
+    const include = async (found: readonly Entity<State>[]) => {
+      const add = async (entity: Entity<State>) => included.set(entity.id, (await inclusion?.fieldsOf(entity)) ?? {});
+      if (inclusion !== undefined) await Promise.all(found.map(add));
+      return found;
+    };
+    const toItem = (entity: Entity<State>) => ({ ...resource.toResource(entity, baseUrl), ...included.get(entity.id) });
     const answer = (found: readonly Entity<State>[], asOf: { readonly as_of?: number } = {}) =>
-      pageOf(listKey, uri, page, found, toItem, { ...selected, ...asOf }, resource.largePages?.maxBytes);
-    if (!isAsOf(request)) return this.lists.page(request, () => this.entities.list(resource, wanted), answer);
+      pageOf(
+        listKey,
+        uri,
+        page,
+        found,
+        toItem,
+        { ...selected, ...inclusion?.query, ...asOf },
+        resource.largePages?.maxBytes,
+      );
+    if (!isAsOf(request))
+      return this.lists.page(request, async () => include(await this.entities.list(resource, wanted)), answer);
     return this.fromLog(request, async (connections, position) =>
       // All pages show the same position, even if `as_of` is a time.
-      answer(await listAt(connections, resource, caller, wanted, position), { as_of: position }),
+      answer(await include(await listAt(connections, resource, caller, wanted, position)), { as_of: position }),
     );
   }
 

@@ -15,6 +15,8 @@ export interface ResourceDescriptor<State, Event extends DomainEvent = DomainEve
   readonly listKey?: string;
   /** Read-only fields of a PATCH, beside id, uri and created_at. */
   readonly readOnlyFields?: readonly string[];
+  /** The request that changes a read-only field, by the name of the field. */
+  readonly elsewhere?: Readonly<Record<string, string>>;
   /** True: only the owner, admins and auditors see an entity. Absent: everyone in the account sees it. */
   readonly isPrivate?: true;
   /** SQL condition for the rows of table `t` that callers see, if two resources share it or it keeps deleted rows. */

@@ -27,7 +27,7 @@ export const CredentialExpiryController = partController({
   path: 'expiry',
   name: 'SshCredentialExpiry',
   what: 'when an SSH credential expires',
-  put: { description: 'A time in the past takes effect at once.', problems: ACCESS_PROBLEMS },
+  put: { description: 'A time in the past is refused.', problems: ACCESS_PROBLEMS },
   get: { problems: ['not_found'] },
   delete: { summary: 'Let an SSH credential never expire', problems: ACCESS_PROBLEMS },
   body: PutExpiryBody,

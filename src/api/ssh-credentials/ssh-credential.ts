@@ -8,7 +8,7 @@ import { type Expiring, type ExpiryChange, expiryEvents, expiryOf } from '../res
 export type SshCredentialEvent =
   | { readonly type: 'ssh_credential_created.v1'; readonly data: CreatedSshCredential }
   | { readonly type: 'ssh_credential_updated.v1'; readonly data: SshCredentialUpdate }
-  | { readonly type: 'ssh_credential_expiry_changed.v1'; readonly data: ExpiryChange }
+  | { readonly type: 'ssh_credential_expiry_changed.v1'; readonly data: ExpiryChange & RotatedTo }
   | { readonly type: 'ssh_credential_source_restriction_changed.v1'; readonly data: SourceRestriction }
   | { readonly type: 'ssh_credential_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
@@ -34,11 +34,23 @@ export interface SourceRestriction {
   readonly source_cidrs: readonly string[] | null;
 }
 
-/** What the created event holds. A credential that was created without an expiry or a restriction has no such field there. */
-export interface CreatedSshCredential extends NewSshCredential, Partial<ExpiryChange>, Partial<SourceRestriction> {}
+/** The other credential of a rotation. No column has it: histories show it, and the log leads from one to the other. */
+interface RotatedTo {
+  readonly rotated_to?: string;
+}
+interface RotatedFrom {
+  readonly rotated_from?: string;
+}
 
-/** The table has a column for each field. A field that no event of the credential has set is absent or null. */
-export interface SshCredential extends NewSshCredential, Expiring, Partial<SourceRestriction> {}
+/** What the created event holds. A credential that was created without an expiry or a restriction has no such field there. */
+export interface CreatedSshCredential
+  extends NewSshCredential,
+    Partial<ExpiryChange>,
+    Partial<SourceRestriction>,
+    RotatedFrom {}
+
+/** The table has a column for each field but those of rotations. A field that no event of the credential has set is absent or null. */
+export interface SshCredential extends NewSshCredential, Expiring, Partial<SourceRestriction>, RotatedFrom, RotatedTo {}
 
 /** Only the fields that change. */
 export type SshCredentialUpdate = Partial<Pick<SshCredential, 'description' | 'metadata' | 'acl'>>;
@@ -51,7 +63,7 @@ export function evolve(state: SshCredential | undefined, event: SshCredentialEve
     case 'ssh_credential_source_restriction_changed.v1':
       return state === undefined ? undefined : { ...state, ...event.data };
     case 'ssh_credential_expiry_changed.v1':
-      return state === undefined ? undefined : { ...state, ...expiryOf(event.data) };
+      return state === undefined ? undefined : { ...state, ...event.data, ...expiryOf(event.data) };
     case 'ssh_credential_deleted.v1':
       return undefined;
   }
@@ -73,13 +85,20 @@ export const update = (
 ): readonly SshCredentialEvent[] =>
   updatedEvents('ssh_credential_updated.v1', changes, requireChangeable(by, credential));
 
-/** Null removes the expiry. */
+/** Null removes the expiry. `at` is the time of the event. */
 export const setExpiry = (
   credential: SshCredential | undefined,
   by: Caller,
-  { expires_at }: Required<Expiring>,
+  wanted: Date | null,
+  at: Date,
 ): readonly SshCredentialEvent[] =>
-  expiryEvents('ssh_credential_expiry_changed.v1', expires_at, requireChangeable(by, credential));
+  expiryEvents('ssh_credential_expiry_changed.v1', { wanted, at }, requireChangeable(by, credential));
+
+/** The part of a credential that is of its key. */
+export type KeyOfCredential = Pick<
+  NewSshCredential,
+  'public_key' | 'key_type' | 'key_bits' | 'key_blob' | 'fingerprint' | 'exclusive'
+>;
 
 /** Null removes the restriction. */
 export function restrictSources(
@@ -102,7 +121,8 @@ export function remove(credential: SshCredential | undefined, by: Caller): reado
 /** The same sentence for an unknown id and for another account's: that a credential exists is itself a secret. */
 export const sshCredentialNotFound = (): Problem => new Problem('not_found', 'Resource not found');
 
-function requireChangeable(caller: Caller, credential: SshCredential | undefined): SshCredential {
+/** Throws Problem unless the caller may change the credential. */
+export function requireChangeable(caller: Caller, credential: SshCredential | undefined): SshCredential {
   if (credential === undefined) throw sshCredentialNotFound();
   refuseUnlessOwnerOrAdmin(caller, credential, 'SSH credential');
   return credential;

@@ -1,10 +1,12 @@
 import { Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
+import { UNVERSIONED_HEADERS } from '../http/openapi/response-headers.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { Body } from '../http/validated-body.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Reads } from '../resources/reads.js';
+import { CredentialInclusions, FoundWith, INCLUDE } from './credential-inclusions.js';
 import { CreateSshCredential, DeleteSshCredential, UpdateSshCredential } from './ssh-credentials.handlers.js';
 import {
   CreateSshCredentialBody,
@@ -30,6 +32,7 @@ export class SshCredentialsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly reads: Reads,
+    private readonly inclusions: CredentialInclusions,
   ) {}
 
   @Post()
@@ -46,17 +49,25 @@ export class SshCredentialsController {
   @ApiList(SshCredentialResource, SSH_CREDENTIALS.path, {
     id: 'listSshCredentials',
     summary: 'List SSH credentials',
-    parameters: LIST_PARAMETERS,
+    parameters: [...LIST_PARAMETERS, INCLUDE],
     creation: [CreateSshCredentialBody],
   })
   list(@Read() request: ReadRequest) {
-    return this.reads.list(SSH_CREDENTIALS, request);
+    return this.reads.list(SSH_CREDENTIALS, request, this.inclusions.of(request));
   }
 
   @Get(':id')
-  @ApiGet(SshCredentialResource, { id: 'getSshCredential', summary: 'Get an SSH credential', problems: ['not_found'] })
-  get(@Read() request: ReadRequest, @Param('id') id: string) {
-    return this.reads.get(SSH_CREDENTIALS, request, id);
+  @ApiGet(SshCredentialResource, {
+    id: 'getSshCredential',
+    summary: 'Get an SSH credential',
+    problems: ['not_found'],
+    parameters: [INCLUDE],
+    headers: UNVERSIONED_HEADERS,
+  })
+  async get(@Read() request: ReadRequest, @Param('id') id: string) {
+    const inclusion = this.inclusions.of(request);
+    const found = await this.reads.get(SSH_CREDENTIALS, request, id);
+    return inclusion === undefined ? found : new FoundWith(found, await inclusion.fieldsOf(found.entity));
   }
 
   @Get(':id/events')

@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { CLAIMS_CONSTRAINT } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
@@ -5,13 +6,14 @@ import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { Problem } from '../../kernel/problem.js';
 import { type KeyPolicy, parseAcl, parseCidrs, parsePublicKey } from '../../rules/index.js';
 import type { RequestContext } from '../http/request-context.js';
-import { Changes } from '../resources/changes.js';
+import { Changes, type Refusals } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
-import { type Expiring, parseTime } from '../resources/expiry/expiry.js';
+import { type Expiring, parseTime, refusePast } from '../resources/expiry/expiry.js';
 import { Owners, ownerRefusals, requireOwnerId } from '../resources/owners.js';
 import {
   type CreatedSshCredential,
   create,
+  type KeyOfCredential,
   remove,
   restrictSources,
   type SourceRestriction,
@@ -39,30 +41,22 @@ export abstract class SshCredentialPolicy {
   abstract readonly keys: KeyPolicy;
 }
 
-@CommandHandler(CreateSshCredential)
-class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
+/** What a new credential needs: an owner that is active, and a key that nobody has. */
+@Injectable()
+export class NewCredentials {
   constructor(
-    private readonly changes: Changes,
     private readonly keys: UsedKeys,
     private readonly owners: Owners,
     private readonly policy: SshCredentialPolicy,
   ) {}
 
-  execute({ context, body }: CreateSshCredential) {
-    const decide = async (_: string, { caller }: RequestContext) => {
-      const credential = parseSshCredential(body, caller, this.policy);
-      await Promise.all([
-        this.owners.refuseUnusable(caller, credential.owner_id, this.policy.strict),
-        this.refuseUsedKey(caller.accountId, credential.fingerprint),
-      ]);
-      return create(credential);
-    };
-    const refusals = {
-      [USED_KEY_CONSTRAINT]: keyUsed,
-      [CLAIMS_CONSTRAINT]: keyUsedElsewhere,
-      ...ownerRefusals(body.owner_id || context.caller.principalId),
-    };
-    return this.changes.create(SSH_CREDENTIALS, context, decide, { refusals });
+  readonly refusals: Refusals = { [USED_KEY_CONSTRAINT]: keyUsed, [CLAIMS_CONSTRAINT]: keyUsedElsewhere };
+
+  async refuseUnusable(caller: Caller, { owner_id, fingerprint }: CreatedSshCredential): Promise<void> {
+    await Promise.all([
+      this.owners.refuseUnusable(caller, owner_id, this.policy.strict),
+      this.refuseUsedKey(caller.accountId, fingerprint),
+    ]);
   }
 
   /**
@@ -71,6 +65,25 @@ class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential>
    */
   private async refuseUsedKey(accountId: string, fingerprint: string): Promise<void> {
     if (this.policy.strict && (await this.keys.has(accountId, fingerprint))) throw keyUsed();
+  }
+}
+
+@CommandHandler(CreateSshCredential)
+class CreateSshCredentialHandler implements ICommandHandler<CreateSshCredential> {
+  constructor(
+    private readonly changes: Changes,
+    private readonly added: NewCredentials,
+    private readonly policy: SshCredentialPolicy,
+  ) {}
+
+  execute({ context, body }: CreateSshCredential) {
+    const decide = async (_: string, { caller }: RequestContext, at: Date) => {
+      const credential = parseSshCredential(body, caller, this.policy, at);
+      await this.added.refuseUnusable(caller, credential);
+      return create(credential);
+    };
+    const refusals = { ...this.added.refusals, ...ownerRefusals(body.owner_id || context.caller.principalId) };
+    return this.changes.create(SSH_CREDENTIALS, context, decide, { refusals });
   }
 }
 
@@ -100,8 +113,8 @@ class SetSshCredentialExpiryHandler implements ICommandHandler<SetSshCredentialE
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: SetSshCredentialExpiry) {
-    return this.changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller }) =>
-      setExpiry(credential, caller, body),
+    return this.changes.apply(SSH_CREDENTIALS, context, id, (credential, { caller }, at) =>
+      setExpiry(credential, caller, body.expires_at, at),
     );
   }
 }
@@ -126,22 +139,38 @@ function parseSshCredential(
   body: CreateSshCredentialBody,
   caller: Caller,
   policy: SshCredentialPolicy,
+  at: Date,
 ): CreatedSshCredential {
   const owner_id = requireOwnerId(caller, body.owner_id);
-  const key = parsePublicKey(body.public_key, policy.keys);
+  const key = keyOf(body.public_key, policy);
   return {
     description: body.description ?? '',
     metadata: body.metadata ?? '',
-    public_key: body.public_key ?? '',
     acl: parseAcl(body.acl ?? []),
     owner_id,
-    key_type: key.type,
-    key_bits: key.bits,
-    key_blob: key.blob.toString('base64'),
-    fingerprint: key.fingerprint,
-    exclusive: policy.strict,
-    ...(body.expires_at !== undefined && { expires_at: parseTime('expires_at', body.expires_at).toISOString() }),
+    ...key,
+    ...(body.expires_at !== undefined && { expires_at: futureTime(body.expires_at, at).toISOString() }),
     ...(body.source_cidrs !== undefined && { source_cidrs: parseCidrs(body.source_cidrs, 'source_cidrs') }),
+  };
+}
+
+/** Throws Problem. */
+function futureTime(text: string, at: Date): Date {
+  const time = parseTime('expires_at', text);
+  refusePast(time, at);
+  return time;
+}
+
+/** Throws Problem. */
+export function keyOf(text: string | undefined, { keys, strict }: SshCredentialPolicy): KeyOfCredential {
+  const { type, bits, blob, fingerprint } = parsePublicKey(text, keys);
+  return {
+    public_key: text ?? '',
+    key_type: type,
+    key_bits: bits,
+    key_blob: blob.toString('base64'),
+    fingerprint,
+    exclusive: strict,
   };
 }
 

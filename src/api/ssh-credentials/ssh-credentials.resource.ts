@@ -10,16 +10,18 @@ import {
   describedResource,
   Envelope,
   Metadata,
+  READ_ONLY,
   ReadOnly,
   textFields,
 } from '../resources/fields.js';
 import type { OwnedResourceDescriptor } from '../resources/resource-descriptor.js';
+import { SshCredentialUsage } from './credential-usage.resource.js';
 import { REMOVAL, type SshCredential, type SshCredentialEvent, sshCredentialNotFound } from './ssh-credential.js';
 import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const PATH = 'ssh_credentials';
 const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
-const PUBLIC_KEY = {
+export const PUBLIC_KEY = {
   ...atMostBytes(
     MAX_PUBLIC_KEY_BYTES,
     'An SSH public key: an OpenSSH line (a `.pub` file), RFC 4716, or PEM. Kept byte for byte.',
@@ -43,12 +45,23 @@ const OWNER_ID = {
 };
 export const SOURCE_CIDRS = {
   description: `Networks and addresses that tunnels may come from, 1 to ${MAX_CIDRS} of them. An IPv4-mapped IPv6 address counts as IPv4.`,
+  minItems: 1,
   maxItems: MAX_CIDRS,
   items: { type: 'string' },
   example: ['192.0.2.0/24', '2001:db8::/32'],
 };
 
+export const FINGERPRINT = {
+  description: 'Fingerprint of the key: `SHA256:` and unpadded base64, as `ssh-keygen -l` prints it.',
+  example: 'SHA256:UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw',
+};
+
+/** What a body cannot hold. */
+const FROM_INCLUDE = 'GET shows it by `include` alone; leave it out';
+const INCLUDED = { fingerprint: FROM_INCLUDE, usage: FROM_INCLUDE };
+
 export class CreateSshCredentialBody extends Envelope {
+  static readonly elsewhere = INCLUDED;
   @Text({ ...PUBLIC_KEY, required: true }) public_key?: string;
   @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
@@ -56,26 +69,25 @@ export class CreateSshCredentialBody extends Envelope {
   @Text(OWNER_ID) owner_id?: string;
   @Text({
     ...EXPIRES_AT,
-    description: `${EXPIRES_AT.description} Absent: never. \`GET /ssh_credentials/{id}/expiry\` shows it.`,
+    description: `${EXPIRES_AT.description} Absent or null: never.`,
   })
   expires_at?: string;
   @List({
     ...SOURCE_CIDRS,
-    description: `${SOURCE_CIDRS.description} Absent: from anywhere. \`GET /ssh_credentials/{id}/source_restriction\` shows them.`,
+    description: `${SOURCE_CIDRS.description} Absent or null: from anywhere.`,
   })
   source_cidrs?: unknown[];
 }
 
 export class UpdateSshCredentialBody extends Envelope {
-  static readonly elsewhere = {
-    expires_at: 'PUT /ssh_credentials/{id}/expiry',
-    source_cidrs: 'PUT /ssh_credentials/{id}/source_restriction',
-  };
+  static readonly elsewhere = INCLUDED;
   @Description('ssh_credential_description_too_long', TEXTS.description) description?: string;
   @Metadata('ssh_credential_metadata_too_long', TEXTS.metadata) metadata?: string;
   @List(ACL) acl?: unknown[];
   @ReadOnly() public_key?: string;
   @ReadOnly() owner_id?: string;
+  @ReadOnly() expires_at?: string;
+  @List({ ...READ_ONLY, items: { type: 'string' } }) source_cidrs?: unknown[];
 }
 
 @ApiSchemaName('SshCredential')
@@ -84,6 +96,23 @@ export class SshCredentialResource extends describedResource(PATH, 'sshcr', TEXT
   @ApiField({ ...ACL, type: 'array' }) acl!: readonly string[];
   @ApiField({ ...OWNER_ID, description: 'Owner of the credential.', example: 'usr_3MSH1YH1pfqRL0tXy3dC8OFwmhq' })
   owner_id!: string;
+  @ApiField({ ...EXPIRES_AT, required: false, description: `${EXPIRES_AT.description} Absent: never.` })
+  expires_at?: string;
+  @ApiField({
+    ...SOURCE_CIDRS,
+    type: 'array',
+    required: false,
+    description: 'Networks that tunnels may come from, in canonical form. Absent: from anywhere.',
+  })
+  source_cidrs?: readonly string[];
+  @ApiField({
+    ...FINGERPRINT,
+    required: false,
+    description: `Only with \`include=fingerprint\`. ${FINGERPRINT.description}`,
+  })
+  fingerprint?: string;
+  @ApiField({ description: 'Only with `include=usage`.', type: SshCredentialUsage, required: false })
+  usage?: SshCredentialUsage;
 }
 
 /** The query parameters of the list. Its filters are in the read model. */
@@ -118,19 +147,36 @@ export const SSH_CREDENTIALS: OwnedResourceDescriptor<SshCredential, SshCredenti
   model: sshCredentialsReadModel,
   idPrefix: 'sshcr',
   path: PATH,
-  readOnlyFields: ['public_key', 'owner_id'],
+  readOnlyFields: ['public_key', 'owner_id', 'expires_at', 'source_cidrs'],
+  elsewhere: {
+    expires_at: 'PUT /ssh_credentials/{id}/expiry',
+    source_cidrs: 'PUT /ssh_credentials/{id}/source_restriction',
+  },
   removal: REMOVAL,
   filters: FILTERS,
   notFound: sshCredentialNotFound,
   toResource,
-  partsOf: ({ expires_at, source_cidrs }) => ({
+  partsOf: ({ expires_at, source_cidrs, rotated_from, rotated_to }) => ({
     expires_at: expires_at?.toISOString() ?? null,
     source_restriction: source_cidrs ? { cidrs: source_cidrs } : null,
+    // Both credentials of a rotation name the other.
+    rotated_from,
+    rotated_to,
+    // The history has it once.
+    source_cidrs: null,
   }),
 };
 
-/** The one rendering for create, get, list and update. Every field is there, never null: several clients break otherwise. */
+/**
+ * The one rendering for create, get, list and update. Every field of the public API is there, never null: several
+ * clients break otherwise.
+ */
 function toResource(credential: Entity<SshCredential>, baseUrl: string): SshCredentialResource {
-  const { public_key, acl, owner_id } = credential;
-  return { ...describedIn(credential, baseUrl, PATH), public_key, acl, owner_id };
+  const { public_key, acl, owner_id, expires_at, source_cidrs } = credential;
+  return {
+    ...describedIn(credential, baseUrl, PATH),
+    ...{ public_key, acl, owner_id },
+    ...(expires_at && { expires_at: expires_at.toISOString() }),
+    ...(source_cidrs && { source_cidrs }),
+  };
 }

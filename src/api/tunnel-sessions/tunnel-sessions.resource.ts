@@ -1,5 +1,4 @@
 import {
-  FINGERPRINT,
   GATEWAY_NAME,
   nullable,
   OWNER_ID,
@@ -8,7 +7,7 @@ import {
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID, EXAMPLE_TIME, idField, idPattern, uriField } from '../http/openapi/parts.js';
 import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
-import { SSH_CREDENTIALS } from '../ssh-credentials/ssh-credentials.resource.js';
+import { FINGERPRINT, SSH_CREDENTIALS } from '../ssh-credentials/ssh-credentials.resource.js';
 import { MAX_TUNNELS_OF_SESSION, type OpenSession, type OpenTunnel, type TargetForm } from './open-sessions.js';
 import { type StoppedSession, sessionNotFound, type TunnelSessionEvent } from './tunnel-session.js';
 import { tunnelSessionsReadModel } from './tunnel-sessions.read-model.js';

@@ -18,7 +18,10 @@ export function exampleOf(schema: Schema, schemas: Schemas): unknown {
   const target = schema.$ref === undefined ? undefined : schemas[schema.$ref.replace('#/components/schemas/', '')];
   const [inner] = [target, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])].filter((one) => one !== undefined);
   if (inner !== undefined) return exampleOf(inner, schemas);
-  if (schema.items !== undefined) return [exampleOf(schema.items, schemas)];
+  if (schema.items !== undefined) {
+    const item = exampleOf(schema.items, schemas);
+    return item === undefined ? undefined : [item];
+  }
   if (schema.properties === undefined) return undefined;
   const fields = Object.entries(schema.properties).map(([name, field]) => [name, exampleOf(field, schemas)] as const);
   return Object.fromEntries(fields.filter(([, example]) => example !== undefined));

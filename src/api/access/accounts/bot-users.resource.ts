@@ -19,7 +19,7 @@ const ACTIVE = {
 const BOT_ROLE = { ...ROLE, example: 'auditor' };
 
 /** A field that another request sets. A refusal of the field names the request. */
-const ELSEWHERE = { role: 'PUT /bot_users/{id}/role' };
+const ELSEWHERE = { role: 'set it by PUT /bot_users/{id}/role' };
 
 export class CreateBotUserBody {
   static readonly elsewhere = ELSEWHERE;

@@ -45,9 +45,13 @@ export const create = (key: NewApiKey): readonly ApiKeyEvent[] => [{ type: 'api_
 export const update = (state: ApiKey | undefined, by: Caller, changes: ApiKeyUpdate): readonly ApiKeyEvent[] =>
   updatedEvents('api_key_updated.v1', changes, requireVisible(by, state));
 
-/** Null removes the expiry. */
-export const setExpiry = (state: ApiKey | undefined, by: Caller, expiresAt: Date | null): readonly ApiKeyEvent[] =>
-  expiryEvents('api_key_expiry_changed.v1', expiresAt, requireVisible(by, state));
+/** Null removes the expiry. `at` is the time of the event. */
+export const setExpiry = (
+  state: ApiKey | undefined,
+  by: Caller,
+  wanted: Date | null,
+  at: Date,
+): readonly ApiKeyEvent[] => expiryEvents('api_key_expiry_changed.v1', { wanted, at }, requireVisible(by, state));
 
 export const REMOVAL: ApiKeyEvent = { type: 'api_key_deleted.v1', data: {} };
 

@@ -91,8 +91,7 @@ export const ApiKeyExpiryController = partController({
   name: 'ApiKeyExpiry',
   what: 'when an API key expires',
   put: {
-    description:
-      'A time in the past takes effect at once. An expired key is refused with 401, and cannot change its own expiry.',
+    description: 'A time in the past is refused. An expired key is refused with 401, and cannot change its own expiry.',
     problems: ['not_found'],
   },
   get: { problems: ['not_found'] },

@@ -76,7 +76,9 @@ class SetApiKeyExpiryHandler implements ICommandHandler<SetApiKeyExpiry> {
   constructor(private readonly changes: Changes) {}
 
   execute({ context, id, body }: SetApiKeyExpiry) {
-    return this.changes.apply(API_KEYS, context, id, (key, { caller }) => setExpiry(key, caller, body.expires_at));
+    return this.changes.apply(API_KEYS, context, id, (key, { caller }, at) =>
+      setExpiry(key, caller, body.expires_at, at),
+    );
   }
 }
 

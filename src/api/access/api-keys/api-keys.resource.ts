@@ -30,7 +30,7 @@ const TOKEN = {
 };
 
 /** Fields that other requests set. A refusal of such a field names the request. */
-const ELSEWHERE = { expires_at: 'PUT /api_keys/{id}/expiry' };
+const ELSEWHERE = { expires_at: 'set it by PUT /api_keys/{id}/expiry' };
 
 export class CreateApiKeyBody {
   static readonly elsewhere = ELSEWHERE;

@@ -6,7 +6,7 @@ import { RouteConfig } from '../../http/documentation.js';
 import { ApiGatewayAnswer, ApiTag } from '../../http/openapi/decorators.js';
 import { gatewayOf, ipOf } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
-import { FINGERPRINT } from '../decision-record/bind-decision-fields.js';
+import { FINGERPRINT } from '../../ssh-credentials/ssh-credentials.resource.js';
 import {
   AuthorizeBody,
   BindDecisionAnswer,

@@ -2,10 +2,10 @@ import { MAX_ALIASES } from '../../../rules/index.js';
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, idPattern, type ParameterOf, queryParameter } from '../../http/openapi/parts.js';
 import { Anything, Flag, Text, TextOfBytes } from '../../http/validated-body.js';
+import { LAST_USED_AT } from '../../ssh-credentials/credential-usage.resource.js';
+import { FINGERPRINT } from '../../ssh-credentials/ssh-credentials.resource.js';
 import {
   CREDENTIAL_ID,
-  FINGERPRINT,
-  LAST_USED_AT,
   NEEDS,
   nullable,
   OWNER_ID,

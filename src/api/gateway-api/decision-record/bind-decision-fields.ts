@@ -1,11 +1,6 @@
-import { EXAMPLE_KSUID, EXAMPLE_TIME, idPattern } from '../../http/openapi/parts.js';
+import { EXAMPLE_KSUID, idPattern } from '../../http/openapi/parts.js';
 
 /** Fields of answers to gateways that the record of bind decisions has too. */
-
-export const FINGERPRINT = {
-  description: 'Fingerprint of the key: `SHA256:` and unpadded base64, as `ssh-keygen -l` prints it.',
-  example: 'SHA256:UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw',
-};
 
 export const CREDENTIAL_ID = {
   description: 'Id of the SSH credential.',
@@ -22,14 +17,6 @@ export const VERSION = {
   description: 'Version of the credential. Every change adds one.',
   type: 'integer' as const,
   example: 1,
-};
-
-export const LAST_USED_AT = {
-  description: 'When the credential last permitted a tunnel; null if no use is recorded.',
-  type: 'string' as const,
-  format: 'date-time' as const,
-  nullable: true,
-  example: EXAMPLE_TIME,
 };
 
 /** A string or integer that may be null. */

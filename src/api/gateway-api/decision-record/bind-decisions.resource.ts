@@ -1,12 +1,11 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_TIME, idField } from '../../http/openapi/parts.js';
+import { FINGERPRINT } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { REASONS } from '../decisions/bind-decision.js';
 import { ruleNeededBy } from '../decisions/bind-target-form.js';
 import {
   CREDENTIAL_ID,
-  FINGERPRINT,
   GATEWAY_NAME,
-  LAST_USED_AT,
   NEEDS,
   nullable,
   OWNER_ID,
@@ -85,24 +84,3 @@ export const toResource = ({
   ...asked,
   read_at: read_at?.toISOString() ?? null,
 });
-
-export class CredentialUsageResource {
-  @ApiField(idField('sshcr')) id!: string;
-  @ApiField(LAST_USED_AT) last_used_at!: string | null;
-  @ApiField({
-    description: 'Whether it has an open tunnel session. Null for members who do not own it.',
-    type: 'boolean',
-    nullable: true,
-    example: true,
-  })
-  online!: boolean | null;
-  @ApiField({
-    description:
-      'When it last had an open session: while online, the last report about one. Null if never, and for members who do not own it.',
-    type: 'string',
-    format: 'date-time',
-    nullable: true,
-    example: EXAMPLE_TIME,
-  })
-  last_seen_at!: string | null;
-}

@@ -1,12 +1,12 @@
 import { Controller, Get } from '@nestjs/common';
-import { firstIdOf, type IdPrefix, isId } from '../../../kernel/ids.js';
+import { type IdPrefix, isId } from '../../../kernel/ids.js';
 import { malformed, quoted } from '../../../kernel/problem.js';
 import { ApiList, ApiTag } from '../../http/openapi/decorators.js';
-import { EXAMPLE_KSUID, EXAMPLE_TIME, idPattern, queryParameter } from '../../http/openapi/parts.js';
+import { EXAMPLE_KSUID, idPattern, queryParameter } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { refuseUnlessReadsEverything } from '../../resources/access-rules.js';
-import { parseTime } from '../../resources/expiry/expiry.js';
+import { boundsOf, readTime, timeParameter } from '../decision-record/time-bounds.js';
 import { Ended } from './ended.js';
 import {
   EDGE_RECORDS_PATH,
@@ -22,12 +22,6 @@ const idParameter = (name: string, prefix: IdPrefix, description: string) =>
     type: 'string',
     pattern: idPattern(prefix),
     examples: [`${prefix}_${EXAMPLE_KSUID}`],
-  });
-const timeParameter = (name: string, description: string) =>
-  queryParameter(name, `${description} An RFC 3339 time; its second counts.`, {
-    type: 'string',
-    format: 'date-time',
-    examples: [EXAMPLE_TIME],
   });
 
 const OF_CREDENTIAL = idParameter('credential_id', 'sshcr', 'Only those of this SSH credential, which may be deleted.');
@@ -57,7 +51,11 @@ export class SessionRecordsController {
     refuseUnlessReadsEverything(caller, 'tunnel records');
     const page = readPageRequest(query, 'tsr');
     const filters = { credential_id: readId(query, 'credential_id', 'sshcr'), ...readTimes(query) };
-    const wanted = { page, credentialId: filters.credential_id, ...boundsOf(filters, 'tsr') };
+    const wanted = {
+      page,
+      credentialId: filters.credential_id,
+      ...boundsOf('tsr', filters.ended_after, filters.ended_before),
+    };
     const found = await this.ended.sessions({ accountId: caller.accountId, signal }, wanted);
     const uri = `${baseUrl}/${SESSION_RECORDS_PATH}`;
     return pageOf(SESSION_RECORDS_PATH, uri, page, found, toSessionRecord, filters);
@@ -89,7 +87,7 @@ export class EdgeConnectionRecordsController {
     const { edge_id: edgeId, credential_id: credentialId } = filters;
     // No index has both, and an edge may have millions of records.
     if (edgeId !== undefined && credentialId !== undefined) throw malformed('Send edge_id or credential_id, not both.');
-    const wanted = { page, edgeId, credentialId, ...boundsOf(filters, 'ec') };
+    const wanted = { page, edgeId, credentialId, ...boundsOf('ec', filters.ended_after, filters.ended_before) };
     const found = await this.ended.edgeConnections({ accountId: caller.accountId, signal }, wanted);
     return pageOf(EDGE_RECORDS_PATH, `${baseUrl}/${EDGE_RECORDS_PATH}`, page, found, toRecord, filters);
   }
@@ -104,18 +102,6 @@ function readId(query: Query, name: string, prefix: IdPrefix): string | undefine
 }
 
 const readTimes = (query: Query) => ({
-  ended_after: readTime(query, 'ended_after'),
-  ended_before: readTime(query, 'ended_before'),
-});
-
-/** A plus sign of an offset comes as a blank if it was not encoded. */
-function readTime(query: Query, name: string): string | undefined {
-  const text = lastOf(query[name]);
-  return text === undefined ? undefined : parseTime(name, text.replace(' ', '+')).toISOString();
-}
-
-/** Records have the time of their end in their ids. */
-const boundsOf = ({ ended_after: after, ended_before: before }: ReturnType<typeof readTimes>, prefix: IdPrefix) => ({
-  from: after === undefined ? '' : firstIdOf(prefix, new Date(after)),
-  before: before === undefined ? `${prefix}_~` : firstIdOf(prefix, new Date(before)),
+  ended_after: readTime('ended_after', query.ended_after),
+  ended_before: readTime('ended_before', query.ended_before),
 });

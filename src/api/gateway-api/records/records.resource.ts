@@ -1,8 +1,8 @@
 import { ApiField, ApiSchemaName } from '../../http/openapi/decorators.js';
 import { EXAMPLE_KSUID, EXAMPLE_TIME, idField, idPattern } from '../../http/openapi/parts.js';
+import { FINGERPRINT } from '../../ssh-credentials/ssh-credentials.resource.js';
 import {
   CREDENTIAL_ID,
-  FINGERPRINT,
   GATEWAY_NAME,
   nullable,
   OWNER_ID,

@@ -56,9 +56,9 @@ const WORDS_OF_OTHERS: ReadonlySet<string> = new Set([
 ]);
 /** The parameters of all lists: who sends one to another list, or misspells it, would get everything. */
 export const PARAMETERS_OF_LISTS: readonly string[] = [
-  ...['limit', 'before_id', 'after', 'as_of', 'since', 'until', 'stream', 'type', 'actor', 'host', 'online'],
+  ...['limit', 'before_id', 'after', 'as_of', 'since', 'until', 'stream', 'type', 'actor', 'host', 'online', 'include'],
   ...['fingerprint', 'owner_id', 'credential_id', 'edge_id', 'gateway_name', 'expiring_before', 'last_seen_before'],
-  ...['ended_after', 'ended_before'],
+  ...['ended_after', 'ended_before', 'allowed', 'reason', 'target'],
 ];
 const MAX_EDITS = 2;
 
@@ -77,10 +77,10 @@ const isNear = (name: string, other: string): boolean =>
   Math.abs(name.length - other.length) <= MAX_EDITS && editDistance(name, other) <= MAX_EDITS;
 
 /** The parameters that select no items. */
-const OF_EVERY_LIST: readonly string[] = ['limit', 'before_id', 'as_of'];
+const SELECT_NOTHING: readonly string[] = ['limit', 'before_id', 'as_of', 'include'];
 
 function noFilter(name: string, { parameters }: QueryOfRoute): Problem {
-  const names = parameters.map(({ spellings: [first = ''] }) => first).filter((one) => !OF_EVERY_LIST.includes(one));
+  const names = parameters.map(({ spellings: [first = ''] }) => first).filter((one) => !SELECT_NOTHING.includes(one));
   const filters = names.length === 0 ? 'it has no filters' : `its filters are ${names.join(', ')}`;
   return malformed(`This list has no filter ${quoted(name)}; ${filters}.`);
 }

@@ -25,7 +25,16 @@ import {
   GATEWAY_PROBLEMS,
   PUBLIC_PROBLEMS,
 } from './problem-responses.js';
-import { CHANGED_HEADERS, DELETED_HEADERS, FEED_HEADERS, HEADERS, VERSION_HEADERS } from './response-headers.js';
+import {
+  CHANGED_HEADERS,
+  DELETED_HEADERS,
+  FEED_HEADERS,
+  HEADERS,
+  headerRefs,
+  REDIRECT_HEADERS,
+  UNVERSIONED_HEADERS,
+  VERSION_HEADERS,
+} from './response-headers.js';
 
 /** Schemas of a field that may hold any JSON value. */
 export const ANYTHING = [
@@ -56,13 +65,17 @@ export const ApiTag =
   };
 
 type ResourceClass = new () => object;
+type ResponseHeaders = ReturnType<typeof headerRefs> | typeof UNVERSIONED_HEADERS;
 
 /** POST that creates a resource. */
-export const ApiCreate = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+export const ApiCreate = (
+  resource: ResourceClass,
+  { parameters = [], ...operation }: Operation & { readonly parameters?: readonly ParameterOf[] },
+): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 201, description: 'Created.', type: resource, headers: CHANGED_HEADERS },
     problems: [...API_KEY_PROBLEMS, ...BODY_PROBLEMS, ...FIELD_PROBLEMS, 'role_missing', 'idempotency_key_reused'],
-    parameters: [IDEMPOTENCY_KEY],
+    parameters: [...parameters, IDEMPOTENCY_KEY],
   });
 
 /** GET of a page of resources, newest first. */
@@ -94,16 +107,23 @@ export const ApiList = (
   });
 
 /** GET of one resource. */
-export const ApiGet = (resource: ResourceClass, operation: Operation): MethodDecorator =>
+export const ApiGet = (
+  resource: ResourceClass,
+  {
+    parameters = [],
+    headers = VERSION_HEADERS,
+    ...operation
+  }: Operation & { readonly parameters?: readonly ParameterOf[]; readonly headers?: ResponseHeaders },
+): MethodDecorator =>
   documentOperation(operation, {
     success: {
       status: 200,
       description: 'The resource, now or as of `as_of`.',
       type: resource,
-      headers: VERSION_HEADERS,
+      headers,
     },
     problems: [...API_KEY_PROBLEMS, 'event_unreadable'],
-    parameters: [ID, IF_NONE_MATCH, AS_OF],
+    parameters: [ID, IF_NONE_MATCH, AS_OF, ...parameters],
     notModified: true,
   });
 
@@ -182,8 +202,8 @@ export const ApiDelete = (operation: Operation): MethodDecorator =>
 export const ApiAct = (operation: Operation): MethodDecorator =>
   documentOperation(operation, {
     success: { status: 204, description: 'Done.', headers: DELETED_HEADERS },
-    problems: [...API_KEY_PROBLEMS, 'role_missing', 'idempotency_key_reused'],
-    parameters: [ID, IDEMPOTENCY_KEY],
+    problems: [...API_KEY_PROBLEMS, 'role_missing', 'idempotency_key_reused', 'precondition_failed'],
+    parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
 /** GET of a public file. */
@@ -196,6 +216,15 @@ export const ApiPublicFile = (
     success: { status: 200, description: 'The file.', content: { [contentType]: {} }, headers: HEADERS },
     problems: PUBLIC_PROBLEMS,
     parameters,
+    security: 'public',
+  });
+
+/** GET of a public page that is elsewhere. */
+export const ApiRedirect = (operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 302, description: 'It is elsewhere.', headers: REDIRECT_HEADERS },
+    problems: PUBLIC_PROBLEMS,
+    parameters: [],
     security: 'public',
   });
 

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../../kernel/problem.js';
 import { RouteConfig } from '../documentation.js';
 import { JSON_TYPE } from '../problem.filter.js';
-import { ApiPublicFile, ApiTag } from './decorators.js';
+import { ApiPublicFile, ApiRedirect, ApiTag } from './decorators.js';
 import type { ParameterOf } from './parts.js';
 
 /** The committed document, which a test makes from the code. The build copies it beside the compiled code. */
@@ -123,7 +123,7 @@ class OpenApiController {
 
   @Get()
   @RouteConfig({ isPublic: true })
-  @ApiPublicFile('text/html', { id: 'getRoot', summary: 'Redirect to the API documentation' })
+  @ApiRedirect({ id: 'getRoot', summary: 'Redirect to the API documentation' })
   root(@Req() { baseUrl }: FastifyRequest, @Res() reply: FastifyReply): void {
     void reply.redirect(`${baseUrl}/docs`, 302);
   }

@@ -43,6 +43,11 @@ export const HEADER_DEFINITIONS = {
       examples: ['"key";q=600;w=60, "account";q=6000;w=60'],
     },
   },
+  Location: {
+    description: 'Where it is.',
+    required: true,
+    schema: { type: 'string', format: 'uri' },
+  },
   'WWW-Authenticate': {
     description: 'The authentication scheme.',
     required: true,
@@ -57,7 +62,13 @@ export const headerRefs = (...names: readonly HeaderName[]) =>
 
 export const HEADERS = headerRefs('Ngrok-Operation-Id');
 export const FEED_HEADERS = headerRefs('Ngrok-Operation-Id', 'Link');
+export const REDIRECT_HEADERS = headerRefs('Ngrok-Operation-Id', 'Location');
 export const VERSION_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag');
+/** Of an answer that may show what no event says. */
+export const UNVERSIONED_HEADERS = {
+  ...HEADERS,
+  ETag: { description: 'Absent with `include=usage`.', schema: HEADER_DEFINITIONS.ETag.schema },
+};
 export const CHANGED_HEADERS = headerRefs('Ngrok-Operation-Id', 'ETag', 'Log-Position');
 export const DELETED_HEADERS = headerRefs('Ngrok-Operation-Id', 'Log-Position');
 

@@ -8,7 +8,6 @@ export const EXPIRES_AT = {
   example: '2030-01-31T00:00:00.000Z',
 };
 
-/** A time in the past is allowed, and takes effect at once. */
 export class PutExpiryBody {
   @Text({ ...EXPIRES_AT, required: true }) expires_at?: string;
 }

@@ -15,13 +15,14 @@ export const expiryOf = ({ expires_at }: ExpiryChange): Required<Expiring> => ({
   expires_at: expires_at === null ? null : new Date(expires_at),
 });
 
-/** The event of a new expiry; no event if the expiry stays the same. */
+/** The event of a new expiry; no event if the expiry stays the same. Throws request_malformed for a time before `at`. */
 export function expiryEvents<Type extends string>(
   type: Type,
-  wanted: Date | null,
+  { wanted, at }: { readonly wanted: Date | null; readonly at: Date },
   { expires_at = null }: Expiring,
 ): { readonly type: Type; readonly data: ExpiryChange }[] {
   if (wanted?.getTime() === expires_at?.getTime()) return [];
+  refusePast(wanted, at);
   return [{ type, data: { expires_at: wanted?.toISOString() ?? null } }];
 }
 
@@ -29,7 +30,13 @@ const TIME = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-](
 /** The years that PostgreSQL, sshd and a text with four digits of a year have in common. */
 const [MIN_TIME, MAX_TIME] = [0, Date.UTC(10_000, 0) - 1];
 
-/** The past is allowed, since a caller whose clock is behind means "now". Throws request_malformed. */
+/** Mostly a mistake: a wrong year, or another time zone. The time now tells a caller whose clock is behind. */
+export function refusePast(expiresAt: Date | null, now: Date): void {
+  if (expiresAt === null || expiresAt >= now) return;
+  throw malformed(`expires_at ${quoted(expiresAt.toISOString())} is in the past; it is now ${now.toISOString()}.`);
+}
+
+/** Throws request_malformed. */
 export function parseExpiry(text: string | undefined): Date {
   if (text !== undefined) return parseTime('expires_at', text);
   throw malformed('expires_at is missing; send an RFC 3339 time. DELETE removes the expiry.');

@@ -1,6 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
-import { coalescedRows, POOL, type Ref, wantedRows } from '../../../database/index.js';
+import { coalescedRows, POOL, type Ref, wantedRows } from '../../database/index.js';
+import type { Entity } from '../../event-log/index.js';
+import type { Caller } from '../../kernel/caller.js';
+import { mayReadPrivate } from '../resources/access-rules.js';
+import type { SshCredentialUsage } from './credential-usage.resource.js';
+import type { SshCredential } from './ssh-credential.js';
 
 const USAGE = {
   name: 'credential_usage_by_ids',
@@ -22,7 +27,7 @@ const PRESENCE = {
     from ${wantedRows('credential_presence', 'credential_id')} t`,
 };
 
-export interface Presence {
+interface Presence {
   readonly online: boolean;
   readonly last_seen_at: Date;
 }
@@ -32,7 +37,7 @@ export interface Presence {
 export class CredentialUsage {
   private readonly find: (ref: Ref) => Promise<Date | undefined>;
   /** Whether a credential has an open session, and when it last had one. Undefined if never. */
-  readonly presence: (ref: Ref) => Promise<Presence | undefined>;
+  private readonly presence: (ref: Ref) => Promise<Presence | undefined>;
 
   constructor(@Inject(POOL) pool: Pool) {
     this.find = coalescedRows(pool, USAGE, (row: UsageRow) => row.last_used_at);
@@ -42,5 +47,14 @@ export class CredentialUsage {
   /** RFC 3339; null if no use is recorded. */
   async lastUsedAt(ref: Ref): Promise<string | null> {
     return (await this.find(ref))?.toISOString() ?? null;
+  }
+
+  /** As with sessions: other members do not see who is there. */
+  async shownTo(caller: Caller, credential: Entity<SshCredential>): Promise<SshCredentialUsage> {
+    const ref = { accountId: caller.accountId, id: credential.id };
+    const isSeen = mayReadPrivate(caller, credential);
+    const [last_used_at, presence] = await Promise.all([this.lastUsedAt(ref), isSeen ? this.presence(ref) : undefined]);
+    const { online = false, last_seen_at: seenAt } = presence ?? {};
+    return { online: isSeen ? online : null, last_seen_at: seenAt?.toISOString() ?? null, last_used_at };
   }
 }
