@@ -154,8 +154,8 @@ function share<Place extends string | number>(
   return Object.fromEntries(shared);
 }
 
-/** A field, a parameter and a response stand in one line each, and no blank before them. */
-const MAX_WIDTH = 800;
+/** A field, a parameter, a response and a small schema stand in one line each, without blanks before them. */
+const MAX_WIDTH = 1_600;
 
 function printed(value: unknown): string {
   const line = JSON.stringify(value);
