@@ -150,7 +150,7 @@ describe('with CORS_ORIGINS', () => {
       problems = (error as ConfigError).problems;
     }
     expect(problems).toEqual([
-      `CORS_ORIGINS '${text.replace('user@', '[redacted]@')}' must be '*' alone, or http and https origins without a path, separated by commas; for example: https://console.example.com`,
+      `CORS_ORIGINS '${text.replace('user@', '[redacted]@').replace(/\?$/, '?[redacted]')}' must be '*' alone, or http and https origins without a path, separated by commas; for example: https://console.example.com`,
     ]);
   });
 });

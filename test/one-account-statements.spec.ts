@@ -41,6 +41,7 @@ const WITHOUT_ACCOUNT = {
     'edge_changes',
     'reservations_since',
     'session_changes',
+    'log_tail',
     'log_sizes_of_accounts',
   ],
   'rounds of the service: the sealer, removals of what deleted owners had, the record of decisions and its purge': [
@@ -82,6 +83,8 @@ const MADE = [
   /grantsStatement\('(\w+)'/g,
   /accountsThatHave\(\s*'(\w+)'/g,
   /(?:countUse|unreported|forgetEnds)\('(\w+)'/g,
+  // Where new rows are looked for: see new-rows.ts.
+  /name: '(\w+)',\s*(?:\/\/.*\s*)?selects: /g,
 ];
 const TABLES = Object.keys(TABLE_RIGHTS).filter((name) => !/migration|schema/.test(name));
 /** Functions of the schema that look into them. */

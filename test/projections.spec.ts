@@ -7,7 +7,7 @@ import type { AnyReadModel } from '../src/event-log/read-model.js';
 import { provenOf } from './support/found.js';
 import { history, play, playerOf } from './support/histories.js';
 import { allRows as rowsOf } from './support/history-laws.js';
-import { newPublicKey } from './support/keys.js';
+import { newPublicKey, newPublicKey } from './support/keys.js';
 import { addAccount } from './support/principals.js';
 import { runCli } from './support/process.js';
 import { repaired } from './support/repaired.js';
@@ -51,12 +51,17 @@ const withSize = (table: AnyTable): AnyTable => ({
     table.rowsOf(entity).map((row) => ({ ...row, size: Object.keys((row as { labels: object }).labels).length })),
 });
 
+let port = 1;
 /** Rows of every table, in two accounts. */
 beforeAll(async () => {
   const other = await addAccount(service);
-  const [steps = []] = fc.sample(history, { numRuns: 1, seed: 46 });
+  const steps = fc.sample(history, { numRuns: 4, seed: 46 }).flat();
   await play(playerOf(service.admin), steps);
   await play(playerOf(other.client), steps);
+  for (const client of [service.admin, other.client, service.admin]) {
+    await client.post('/ssh_credentials', { public_key: newPublicKey(), description: 'a key' });
+    await client.post('/edges/tcp', { hostports: [`own.example:${port++}`] });
+  }
   const policy = await service.admin.post('/ip_policies', {});
   await service.admin.post('/ip_policy_rules', { ip_policy_id: policy.body.id, cidr: '192.0.2.0/24', action: 'deny' });
   const rows = (await allRows()).map((row) => row.split(' ')[0]);
