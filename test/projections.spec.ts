@@ -7,7 +7,7 @@ import type { AnyReadModel } from '../src/event-log/read-model.js';
 import { provenOf } from './support/found.js';
 import { history, play, playerOf } from './support/histories.js';
 import { allRows as rowsOf } from './support/history-laws.js';
-import { newPublicKey, newPublicKey } from './support/keys.js';
+import { newPublicKey } from './support/keys.js';
 import { addAccount } from './support/principals.js';
 import { runCli } from './support/process.js';
 import { repaired } from './support/repaired.js';
