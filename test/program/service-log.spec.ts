@@ -53,6 +53,7 @@ describe('every line of the log is JSON with an ISO time and a standard level', 
     expect(lines.map(({ msg }) => msg)).toEqual([
       'careful with Bearer [redacted]',
       'CHECKPOINT_KEY is not set, so the logs get no signed checkpoints',
+      expect.stringContaining('the first API key has fewer than 32 characters'),
       expect.stringContaining("created now; the admin's API key is the value of BOOTSTRAP_API_KEY"),
       expect.stringContaining(`ready at ${url} on PostgreSQL at`),
       'POST /ssh_credentials 201',
