@@ -230,7 +230,7 @@ const EVIDENCE_SAMPLES: Record<string, Sample> = {
   'GET /log/key': {},
   'GET /log/checkpoint': { query: sealed },
   'GET /log/tile/*': { query: sealed, rest: '0/000.p/1' },
-  'GET /log/export': {},
+  'GET /log/export': { query: async () => ({ limit: '5' }) },
   'GET /log/proof': { query: async (walk) => ({ ...(await sealed(walk)), position: '1' }) },
   'GET /log/consistency': { query: async (walk) => ({ ...(await sealed(walk)), from: '1', to: '1' }) },
 };
