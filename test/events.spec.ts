@@ -227,7 +227,8 @@ describe('GET /events', () => {
     const answer = await member.client.get('/events');
     expect([answer.status, answer.body.error_code]).toEqual([403, 'ERR_NGROK_635']);
     const headers = { accept: 'text/event-stream', authorization: `Bearer ${member.client.token}` };
-    expect((await fetch(`${service.app.url}/events`, { headers })).status).toBe(403);
+    for (const path of ['/events', '/log/export'])
+      expect([path, (await fetch(service.app.url + path, { headers })).status]).toEqual([path, 403]);
   });
 
   it.each([

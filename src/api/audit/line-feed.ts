@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { Injectable, Optional } from '@nestjs/common';
 import { type Reader, refuseLater } from '../../database/index.js';
+import type { PageSize } from '../../event-log/index.js';
 import { KeyedQueue } from '../../kernel/keyed-queue.js';
 import { Places } from '../../kernel/places.js';
 import { EventFeed, type FeedPage, type FeedSelection } from './event-feed.js';
@@ -14,7 +15,9 @@ const MAX_READERS_PER_ACCOUNT = 20;
 const TOO_MANY = `The account already has ${MAX_READERS_PER_ACCOUNT} readers of lines on this instance; close one.`;
 
 /** Where the lines come from: the feed itself, or the export. */
-export type LinePages = Pick<EventFeed, 'nextPage'>;
+export interface LinePages {
+  nextPage(selection: FeedSelection, signal: AbortSignal, size: PageSize): Promise<FeedPage>;
+}
 
 /** The log as lines: every event that a request selects, oldest first. A reader holds no connection while it stalls. */
 @Injectable()

@@ -13,12 +13,11 @@ export class LogExport implements LinePages {
     private readonly cloudEvents: CloudEvents,
   ) {}
 
-  nextPage({ accountId, span }: FeedSelection, signal: AbortSignal, size: Partial<PageSize> = {}): Promise<FeedPage> {
-    const { events = 500, characters = 256 * 1024 } = size;
+  nextPage({ accountId, span }: FeedSelection, signal: AbortSignal, size: PageSize): Promise<FeedPage> {
     return this.auditReads.runAdmitted({ accountId, signal }, async (connections) => {
       if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
       const types = this.cloudEvents.hiddenTypes;
-      const lines = await exportPage(connections, accountId, span, types, { events, characters });
+      const lines = await exportPage(connections, accountId, span, types, size);
       return { events: lines, scannedTo: lines.at(-1)?.position ?? span.upTo };
     });
   }
