@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { newProgram, runProgram } from './operator/program.js';
-import { asStart } from './operator/start/start.command.js';
+import { START, startCommand } from './operator/start/start.command.js';
 
 /** `npm start`: the same as `tunnel-access start`. */
-await runProgram(asStart(newProgram('main.js')));
+await runProgram(startCommand(newProgram('main.js').description(START)));

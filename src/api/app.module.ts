@@ -14,6 +14,7 @@ import { oidcOf } from './access/authentication/oidc.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CloudEvents } from './audit/cloud-events.js';
 import { EvidenceModule } from './audit/evidence/evidence.module.js';
+import { CallerModule } from './caller/caller.module.js';
 import type { Config } from './config/config.js';
 import { ChecksModule } from './gateway-api/checks/checks.module.js';
 import { BindDecisionMetrics } from './gateway-api/decision-record/bind-decision-metrics.js';
@@ -138,6 +139,7 @@ const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule[
   TunnelGroupsModule,
   AccountsModule,
   ApiKeysModule,
+  CallerModule,
   TunnelSessionsModule,
   BindDecisionsModule,
   RecordsModule,

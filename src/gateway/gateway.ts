@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { IdSource } from '../kernel/ids.js';
 import { BufferBudget } from './context/buffer-budget.js';
 import { Failures } from './context/failures.js';
@@ -17,12 +18,20 @@ import { routesOf, ServiceClient } from './service-client.js';
 import { OpenSessions } from './sessions/open-sessions.js';
 import { SessionReporter } from './sessions/session-reporter.js';
 import type { GatewaySettings } from './settings-table.js';
+import { loadHostKeys } from './ssh/host-key.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { HeldAddresses } from './tunnels/held-addresses.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
 const OVERLAP =
   'GATEWAY_BIND_PORTS and GATEWAY_EDGE_PORTS overlap: a client can bind the port of an edge, and then gets its connections without the IP rules of the edge';
+
+/** Undefined: nobody has named it, and the gateway listens at all addresses or takes a free port. */
+function publicAddressOf({ publicAddress, sshListen }: GatewaySettings): string | undefined {
+  const { host, port } = publicAddress ?? sshListen;
+  if (port === 0 || ['0.0.0.0', '::'].includes(host)) return undefined;
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
 
 /** A gateway. Its parts start in order, and stop in the opposite order. */
 export class Gateway {
@@ -42,7 +51,11 @@ export class Gateway {
     const metrics = new GatewayMetrics(tunnels, buffers, serviceState);
     const ids = new IdSource();
     const sessions = new OpenSessions(ids);
-    const self = { id: ids.next('gw'), hosts: settings.gatewayHosts };
+    const hostKeys = loadHostKeys(settings.hostKeyFile, (message) => log.line('warn', {}, message));
+    const self = {
+      ...{ id: ids.next('gw'), hosts: settings.gatewayHosts },
+      ...{ address: publicAddressOf(settings), hostKeys: hostKeys.map(({ line }) => line) },
+    };
     const reporter = new SessionReporter({ service, log, metrics }, sessions, self);
     const rights = new LiveRights(service, serviceState, reporter);
     const failures = new Failures(log, metrics);
@@ -56,7 +69,7 @@ export class Gateway {
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.serviceState = serviceState;
-    this.ssh = new SshServer(context);
+    this.ssh = new SshServer(context, hostKeys);
     this.parts = [rights, reporter, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
   }
 

@@ -46,6 +46,15 @@ export const GATEWAY = {
     fallbackText: '`127.0.0.1:2222`',
     parse: listenAddress(0),
   },
+  publicAddress: {
+    name: 'GATEWAY_PUBLIC_ADDRESS',
+    about:
+      'Host and port where SSH clients reach this gateway, such as those of a balancer. `GET /caller` and the command line show it.',
+    example: 'ssh.example.com:2222',
+    fallback: undefined,
+    fallbackText: '`GATEWAY_LISTEN`',
+    parse: listenAddress(1),
+  },
   proxyProtocolFrom: {
     name: 'GATEWAY_PROXY_PROTOCOL_FROM',
     about:

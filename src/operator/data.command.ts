@@ -5,8 +5,7 @@ import { type EmbeddedData, findEmbeddedData, removeEmbeddedData } from '../data
 import { Interrupted, OperatorError, UsageError } from '../kernel/operator-error.js';
 import { withExamples } from './help.js';
 
-export function addDataCommand(program: Command): void {
-  const data = program.command('data').description('Remove the data of the embedded database');
+export function dataCommand(data: Command): void {
   withExamples(data, 'data remove');
   const remove = data
     .command('remove')

@@ -3,6 +3,7 @@ import { DatabaseError } from 'pg';
 import { DatabaseUnreachable } from '../database/failure.js';
 import { CheckFailed, Interrupted, OperatorError, UsageError } from '../kernel/operator-error.js';
 import { Problem } from '../kernel/problem.js';
+import { outageOf } from './database-outage.js';
 import { reportFailure } from './exit-codes.js';
 
 const refusedWith = (sqlState: string): DatabaseError =>
@@ -36,7 +37,7 @@ describe('an error that ends the process', () => {
     ['a full disk', systemError('ENOSPC', 'write'), 3, ['ENOSPC']],
     ['an interruption', new Interrupted('interrupted'), 130, ['interrupted']],
   ])('%s: prints its message alone', (_, error, exitCode, lines) => {
-    expect([reportFailure(error), printed]).toEqual([exitCode, lines]);
+    expect([reportFailure(error, outageOf), printed]).toEqual([exitCode, lines]);
   });
 
   it.each<[string, unknown]>([
@@ -52,7 +53,7 @@ describe('an error that ends the process', () => {
     ['at its only address', systemError('ECONNREFUSED', 'connect')],
     ['at every address of its host', new AggregateError([systemError('ECONNREFUSED', 'connect')])],
   ])('is 3 for a database that was lost %s', (_, error) => {
-    expect([reportFailure(error), printed]).toEqual([
+    expect([reportFailure(error, outageOf), printed]).toEqual([
       3,
       [expect.stringMatching(/^the database cannot be used: \S[^\n]*$/)],
     ]);
@@ -63,6 +64,6 @@ describe('an error that ends the process', () => {
     ['a faulty statement', refusedWith('42601')],
     ['a problem of the service', new Problem('internal', 'internal error')],
   ])('is 70 for %s, with the stack', (_, error) => {
-    expect([reportFailure(error), printed]).toEqual([70, [expect.stringMatching(/\n {4}at /)]]);
+    expect([reportFailure(error, outageOf), printed]).toEqual([70, [expect.stringMatching(/\n {4}at /)]]);
   });
 });

@@ -1,7 +1,6 @@
 import { messageOf } from '../kernel/error-message.js';
 import { CheckFailed, Interrupted, OperatorError, UsageError } from '../kernel/operator-error.js';
 import { Problem } from '../kernel/problem.js';
-import { outageOf } from './database-outage.js';
 import { visibleLines } from './print.js';
 
 /** The exit codes of every command and of `npm start`. */
@@ -38,15 +37,22 @@ interface Failure {
   readonly error: unknown;
 }
 
-export function failureOf(error: unknown): Failure {
-  const failure = forOperator(error);
+/** `outageOf` says why the database failed. Only what used a database needs it, and only that has imported pg. */
+export function failureOf(error: unknown, outageOf: OutageOf): Failure {
+  const failure = forOperator(error, outageOf);
   const exitCode = EXIT_OF_CLASS.find(([errors]) => failure instanceof errors)?.[1] ?? EXIT.internal;
   return { exitCode, error: failure };
 }
 
+type OutageOf = (error: unknown) => string | undefined;
+const NO_DATABASE: OutageOf = () => undefined;
+
+/** Whether the error has its exit code by its class, whatever the database says. */
+export const isOfOperator = (error: unknown): boolean => EXIT_OF_CLASS.some(([errors]) => error instanceof errors);
+
 /** Reports on stderr why a command ends; returns the exit code. */
-export function reportFailure(error: unknown): number {
-  const failure = failureOf(error);
+export function reportFailure(error: unknown, outageOf = NO_DATABASE): number {
+  const failure = failureOf(error, outageOf);
   const text = failure.exitCode === EXIT.internal ? stackOf(failure.error) : messageOf(failure.error);
   if (text !== '') console.error(visibleLines(text));
   return failure.exitCode;
@@ -65,7 +71,7 @@ export function exitOnUncaughtError(report: (error: Error) => void = (error) => 
 }
 
 /** Turns errors of the database, the system and the service into errors for the operator. A bug stays as it is. */
-function forOperator(error: unknown): unknown {
+function forOperator(error: unknown, outageOf: OutageOf): unknown {
   if (error instanceof Problem) return ofProblem(error);
   const outage = outageOf(error);
   if (outage !== undefined) return new OperatorError(`the database cannot be used: ${outage}`);

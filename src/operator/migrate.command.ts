@@ -5,12 +5,8 @@ import { withExamples } from './help.js';
 import { print } from './print.js';
 import { type CommandDatabase, INSPECTS, MIGRATES, onDatabase } from './run-on-database.js';
 
-export function addMigrateCommand(program: Command): void {
-  const command = program
-    .command('migrate')
-    .description(
-      'Run the pending migrations, and give the role of DATABASE_URL its rights if MIGRATION_DATABASE_URL names another role',
-    )
+export function migrateCommand(command: Command): void {
+  command
     .option(
       '--check',
       'change nothing: print each pending migration and the missing rights, and end with 1 if there are any',

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { quotable, redacted } from '../api/service-log/redaction.js';
-import { EXIT, exitOnUncaughtError, reportFailure } from './exit-codes.js';
+import { EXIT, exitOnUncaughtError, isOfOperator, reportFailure } from './exit-codes.js';
 import { withExitCodes } from './help.js';
 import { withSettingsOption } from './settings-option.js';
 
@@ -25,8 +25,15 @@ export async function runProgram(program: Command): Promise<void> {
     await withExitCodes(program).parseAsync();
   } catch (error) {
     // A failed write to stdout keeps its code, since a check then could not print what it found.
-    process.exitCode ??= error instanceof CommanderError ? exitCodeOf(error) : reportFailure(error);
+    process.exitCode ??= error instanceof CommanderError ? exitCodeOf(error) : await report(error);
   }
+}
+
+async function report(error: unknown): Promise<number> {
+  if (isOfOperator(error)) return reportFailure(error);
+  // Imported late, since pg takes longer than the whole work of most commands.
+  const { outageOf } = await import('./database-outage.js');
+  return reportFailure(error, outageOf);
 }
 
 /** Commander itself has printed the help, or the fault in the command line. */

@@ -7,14 +7,12 @@ const REPLACED: Readonly<Record<string, string>> = {
   restore: 'audit import FILE',
 };
 
-export function addReplacedCommands(program: Command): void {
-  for (const [name, now] of Object.entries(REPLACED)) {
-    program
-      .command(name, { hidden: true })
-      .allowUnknownOption()
-      .allowExcessArguments()
-      .action(() => {
-        throw new UsageError(`there is no command ${name} any more: use tunnel-access ${now} (docs/backup.md)`);
-      });
-  }
+export function replacedCommand(command: Command): void {
+  const name = command.name();
+  command
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(() => {
+      throw new UsageError(`there is no command ${name} any more: use tunnel-access ${REPLACED[name]} (docs/backup.md)`);
+    });
 }

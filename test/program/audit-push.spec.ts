@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { ServiceApi } from '../../src/operator/audit/http/service-api.js';
+import { ServiceApi } from '../../src/operator/http/service-api.js';
 import { Collector } from '../../src/operator/audit/push/collector.js';
 import { EventFeed, type LogEvent } from '../../src/operator/audit/push/event-feed.js';
 import { LogPush, type Push } from '../../src/operator/audit/push/log-push.js';

@@ -19,7 +19,7 @@ import {
   signerKey,
   verifierText,
 } from '../../src/event-log/transparency/tree/signed-note.js';
-import { ServiceApi } from '../../src/operator/audit/http/service-api.js';
+import { ServiceApi } from '../../src/operator/http/service-api.js';
 import { Witness } from '../../src/operator/audit/witness/witness.js';
 import { WitnessFolder } from '../../src/operator/audit/witness/witness-folder.js';
 import { WitnessedService } from '../../src/operator/audit/witness/witnessed-service.js';

@@ -254,6 +254,7 @@ export const SAMPLES: Record<string, Sample> = {
   ...SESSION_SAMPLES,
   ...CHECK_SAMPLES,
   'GET /events': {},
+  'GET /caller': {},
   ...EVIDENCE_SAMPLES,
 };
 

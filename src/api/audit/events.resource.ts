@@ -27,7 +27,7 @@ const eventTypes = (providers: Providers): readonly string[] => providers.get(Cl
 const optional = (description: string, example: string) => ({ description, example, required: false });
 
 @ApiSchemaName('CloudEvent')
-class CloudEventResource {
+export class CloudEventResource {
   @ApiField({ description: 'Version of CloudEvents.', enum: ['1.0'], example: '1.0' }) specversion!: string;
   @ApiField({ description: 'Id of the event: a UUID.', example: EXAMPLE_EVENT_ID }) id!: string;
   @ApiField({

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { fingerprintOf } from '../../kernel/fingerprint.js';
 import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../context/gateway-context.js';
@@ -168,6 +168,5 @@ function namesOf({ credentials }: IdentifiedKey): string {
 }
 
 function keyFields({ keyAlgo, key }: OfferedKey): KeyFields {
-  const digest = createHash('sha256').update(key).digest('base64').replace(/=+$/, '');
-  return { fingerprint: `SHA256:${digest}`, key_type: shortened(keyAlgo) };
+  return { fingerprint: fingerprintOf(key), key_type: shortened(keyAlgo) };
 }

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../kernel/omit-undefined.js';
 import type { OwnedHost } from '../../rules/index.js';
 import type { Ended, Open, Stop } from './open-sessions.js';
 
@@ -31,6 +32,10 @@ export interface ReportingGateway {
   readonly id: string;
   /** Absent: it does not know them. */
   readonly hosts?: readonly OwnedHost[];
+  /** Where SSH clients connect, as `host:port`. Absent: a free port, which nobody knows before the start. */
+  readonly address?: string | undefined;
+  /** The lines of its public host keys, without comments. */
+  readonly hostKeys?: readonly string[];
 }
 
 /** The answer to a report. */
@@ -43,7 +48,7 @@ export interface ReportAnswer {
 }
 
 /** The body of a report. What the gateway says of itself belongs to a whole state. */
-export function bodyOf({ number, items, wholeSince }: Report, { id, hosts }: ReportingGateway, now: number): object {
+export function bodyOf({ number, items, wholeSince }: Report, gateway: ReportingGateway, now: number): object {
   const lists: Partial<Record<Kind, object[]>> = {};
   for (const { kind, fields, at } of items) {
     const list = lists[kind] ?? [];
@@ -51,14 +56,19 @@ export function bodyOf({ number, items, wholeSince }: Report, { id, hosts }: Rep
     list.push(at === undefined ? fields : { ...fields, ago_ms: Math.max(0, Math.round(now - at)) });
   }
   return {
-    gateway_id: id,
+    gateway_id: gateway.id,
     report: number,
     ...lists,
     ...(wholeSince !== undefined && {
       whole_since: wholeSince,
-      ...(hosts && { gateway: { hosts: hosts.map(toldHost) } }),
+      ...(gateway.hosts && { gateway: told(gateway, gateway.hosts) }),
     }),
   };
 }
+
+const told = ({ address, hostKeys }: ReportingGateway, hosts: readonly OwnedHost[]) => ({
+  hosts: hosts.map(toldHost),
+  ...omitUndefined({ address, host_keys: hostKeys }),
+});
 
 const toldHost = ({ host, listenAddress }: OwnedHost) => ({ host, listen_address: listenAddress });

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   closeSync,
@@ -14,6 +13,7 @@ import {
 import { dirname } from 'node:path';
 import ssh2, { type ParsedKey } from 'ssh2';
 import { messageOf } from '../../kernel/error-message.js';
+import { fingerprintOf } from '../../kernel/fingerprint.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { KEY_TYPES_BUT_RSA } from './algorithms.js';
 
@@ -21,6 +21,8 @@ export interface HostKey {
   readonly key: ParsedKey;
   /** As `ssh-keygen -l` prints it. */
   readonly fingerprint: string;
+  /** As a file `known_hosts` has it after the name of the host, without a comment. */
+  readonly line: string;
 }
 
 /** The ending of the file with a second key, for clients without Ed25519, such as those in FIPS mode. */
@@ -45,8 +47,8 @@ export function loadHostKeys(file: string, warn: (message: string) => void): rea
 
 function load(file: string, type: KeyType): HostKey {
   const key = parse(file, readOrMake(file, type));
-  const digest = createHash('sha256').update(key.getPublicSSH()).digest('base64');
-  return { key, fingerprint: `SHA256:${digest.replace(/=+$/, '')}` };
+  const blob = key.getPublicSSH();
+  return { key, fingerprint: fingerprintOf(blob), line: `${key.type} ${blob.toString('base64')}` };
 }
 
 type KeyType = 'ed25519' | 'ecdsa';

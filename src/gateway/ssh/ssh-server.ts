@@ -13,7 +13,7 @@ import { isBalancer, takeHeader } from '../proxy-protocol/balancers.js';
 import { ConnectionRecord } from '../records/connection-record.js';
 import { ALGORITHMS } from './algorithms.js';
 import { ClientConnection } from './client-connection.js';
-import { loadHostKeys } from './host-key.js';
+import type { HostKey } from './host-key.js';
 import { Limits } from './limits.js';
 import { Login } from './login.js';
 
@@ -31,7 +31,6 @@ const TENURE_MS = 10_000;
 
 /** Accepts SSH connections, and serves the clients that log in. */
 export class SshServer implements GatewayPart {
-  readonly hostKeys;
   private readonly limits: Limits;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
@@ -40,9 +39,11 @@ export class SshServer implements GatewayPart {
   private readonly connections: Rate;
   private isStopped = false;
 
-  constructor(private readonly context: GatewayContext) {
+  constructor(
+    private readonly context: GatewayContext,
+    readonly hostKeys: readonly [HostKey, ...HostKey[]],
+  ) {
     const { settings } = context;
-    this.hostKeys = loadHostKeys(settings.hostKeyFile, (message) => context.log.line('warn', {}, message));
     this.limits = new Limits(settings);
     this.strangers = new Places([settings.maxStrangers], TENURE_MS);
     this.connections = new Rate(settings.maxConnectionsPerSecond, CONNECTIONS_BURST_MS);

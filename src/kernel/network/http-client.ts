@@ -4,8 +4,10 @@ import { messageOf } from '../error-message.js';
 import { omitUndefined } from '../omit-undefined.js';
 import { Unavailable } from './unavailable.js';
 
+export type HttpMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+
 interface HttpRequest {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: HttpMethod;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   /** Certificates to trust instead of the system's. */

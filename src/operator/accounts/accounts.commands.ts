@@ -6,10 +6,7 @@ import { print } from '../print.js';
 import { onDatabase, READS } from '../run-on-database.js';
 import type { CreateOptions } from './create-account.js';
 
-export function addAccountCommands(program: Command): void {
-  const accounts = program
-    .command('accounts')
-    .description('Create and list accounts. Each account has its own log, principals and resources');
+export function accountsCommands(accounts: Command): void {
   withExamples(accounts, "accounts create 'Example Ltd' --admin-email admin@example.com", 'accounts list');
   const create = accounts
     .command('create')

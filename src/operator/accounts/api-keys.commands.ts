@@ -6,8 +6,7 @@ import { onDatabase, WRITES } from '../run-on-database.js';
 const SAMPLE_USER = 'usr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
 export const SHOWN_ONCE = 'it is shown only once: the service keeps only its hash';
 
-export function addApiKeyCommands(program: Command): void {
-  const apiKeys = program.command('api-keys').description('Create an API key, for an operator who has lost theirs');
+export function apiKeysCommands(apiKeys: Command): void {
   withExamples(apiKeys, 'api-keys create');
   const createKey = apiKeys
     .command('create')

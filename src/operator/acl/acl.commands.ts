@@ -10,8 +10,7 @@ const EXAMPLES = [
   "acl check 'bind:*.example.com' bind:team=blue team=blue",
 ];
 
-export function addAclCommands(program: Command): void {
-  const acl = program.command('acl').description('Try rules before a credential has them');
+export function aclCommands(acl: Command): void {
   withOfflineExamples(acl, ...EXAMPLES);
   const check = acl
     .command('check')

@@ -12,10 +12,7 @@ import { addTailCommand } from './tail.command.js';
 import { addVerifyCommand } from './verify.command.js';
 import { addWitnessCommand } from './witness/witness.command.js';
 
-export function addAuditCommands(program: Command): void {
-  const audit = program
-    .command('audit')
-    .description('Read, check and move the logs, which hold every change since the first: what, when and by whom');
+export function auditCommands(audit: Command): void {
   withExamples(audit, 'audit tail -n 20', 'audit verify');
   addShowCommand(audit);
   addDiffCommand(audit);

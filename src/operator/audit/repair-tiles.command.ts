@@ -8,7 +8,7 @@ import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';
 import { onDatabase, WRITES } from '../run-on-database.js';
-import { appended } from './appended-option.js';
+import { appended } from '../appended-option.js';
 
 export function addRepairTilesCommand(audit: Command): void {
   const command = audit

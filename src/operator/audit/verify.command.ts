@@ -7,7 +7,7 @@ import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
-import { appended } from './appended-option.js';
+import { appended } from '../appended-option.js';
 import { openInput } from './input-file.js';
 import { readKept } from './kept-checkpoints.js';
 import { printFileVerification, printVerification } from './printed-verification.js';

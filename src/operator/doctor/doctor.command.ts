@@ -11,14 +11,8 @@ import { checkPorts } from './port-check.js';
 import { findServer } from './server-check.js';
 import { checkSettings } from './settings-check.js';
 
-export function addDoctorCommand(program: Command): void {
-  const command = program
-    .command('doctor')
-    .description(
-      'Check the settings, the database, the issuer and the port, with or without a running instance. Each line on stdout begins with ok, warning or wrong, and says what to do. The command changes nothing, and shows no secret. The exit code is 1 if something is wrong',
-    )
-    .action(runDoctor);
-  withExamples(command, 'doctor');
+export function doctorCommand(command: Command): void {
+  withExamples(command.action(runDoctor), 'doctor');
 }
 
 /** The settings that say where the database is. */

@@ -16,10 +16,8 @@ Environment:
   GATEWAY_TOKEN  one of the GATEWAY_TOKENS of the service
 The other variables are in docs/own-gateway.md. It needs no database.`;
 
-export function addGatewayCommand(program: Command): void {
-  program
-    .command('gateway')
-    .description('Run an SSH gateway, which lets in the keys that the service knows, and carries their tunnels')
+export function gatewayCommand(command: Command): void {
+  command
     .addHelpText('after', HELP)
     // Imported late, since no other command needs SSH.
     .action(async () => (await import('./run-gateway.js')).runGateway());

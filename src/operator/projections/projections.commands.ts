@@ -3,7 +3,7 @@ import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { type AnyReadModel, type Proof, type Repaired, repair } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
-import { appended } from '../audit/appended-option.js';
+import { appended } from '../appended-option.js';
 import { checkpointKeys } from '../checkpoint-keys.js';
 import { refuseUnknownAccount, refuseUnknownStream } from '../chosen-account.js';
 import { withExamples } from '../help.js';
@@ -15,10 +15,7 @@ import { onDatabase, READS, WRITES } from '../run-on-database.js';
 import { Stopwatch } from '../stopwatch.js';
 import { chosenModels } from './chosen-models.js';
 
-export function addProjectionCommands(program: Command): void {
-  const projections = program
-    .command('projections')
-    .description('Compare the tables, from which GET and LIST answer, with the log, and correct them');
+export function projectionsCommands(projections: Command): void {
   withExamples(projections, 'projections prove', 'projections repair');
   addProveCommand(projections);
   addRepairCommand(projections);

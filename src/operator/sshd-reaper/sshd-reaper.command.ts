@@ -27,10 +27,8 @@ interface Options {
   readonly log?: string;
 }
 
-export function addSshdReaperCommand(program: Command): void {
-  program
-    .command('sshd-reaper')
-    .description('On a gateway with stock sshd, end the tunnels of a key within a second after it lost its right')
+export function sshdReaperCommand(command: Command): void {
+  command
     .option('--config <file>', 'curl config of the key command, with the URL of the service and the token', CONFIG)
     .option('--log <file>', 'read this syslog file (default: the systemd journal)')
     .addHelpText('after', HELP)

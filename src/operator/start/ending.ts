@@ -1,6 +1,7 @@
 import { redacted } from '../../api/service-log/redaction.js';
 import type { ServiceLog } from '../../api/service-log/service-log.js';
 import { messageOf } from '../../kernel/error-message.js';
+import { outageOf } from '../database-outage.js';
 import { EXIT, exitOnUncaughtError, failureOf } from '../exit-codes.js';
 
 /** Logs why a process of the service ends. */
@@ -16,7 +17,7 @@ export class Ending {
 
   /** Logs a sentence for the operator, or the stack of a bug, and ends the process. */
   fail(reason: unknown): never {
-    const { exitCode, error } = failureOf(reason);
+    const { exitCode, error } = failureOf(reason, outageOf);
     if (exitCode === EXIT.internal) this.reportBug(error);
     else this.log.line('fatal', { exit_code: exitCode }, redacted(messageOf(error)));
     process.exit(exitCode);

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import sshpk from 'sshpk';
+import { fingerprintOf } from '../../kernel/fingerprint.js';
 import { Problem } from '../../kernel/problem.js';
 import { holdsPrivateNumbers } from './private-numbers.js';
 import { keyInBlob } from './public-key-blob.js';
@@ -58,7 +58,6 @@ function presentText(text: unknown): string {
 const missing = () =>
   new Problem('public_key_missing', 'public_key is missing; send the text of an SSH public key, such as a .pub file.');
 
-const fingerprintOf = (blob: Buffer): string => `SHA256:${hash('sha256', blob, 'base64').replace('=', '')}`;
 
 function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): void {
   if (type === 'ssh-rsa' && bits < policy.minRsaBits) {

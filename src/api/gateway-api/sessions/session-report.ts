@@ -13,6 +13,10 @@ import { toRequestForm } from '../decisions/bind-target-form.js';
 const MAX_ITEMS = 1_000;
 const MAX_TARGETS = 100;
 const MAX_TEXT = 255;
+/** Our gateway has two: Ed25519 and ECDSA. */
+const MAX_HOST_KEYS = 4;
+const MAX_HOST_KEY = 1_024;
+const HOST_KEY = /^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/;
 /** Ten years. */
 const MAX_AGE_MS = 315_576_000_000;
 
@@ -62,6 +66,11 @@ function readHost(value: unknown, name: string): string {
     if (!(error instanceof ParseError)) throw error;
     throw malformed(`${name} ${quoted(value)} is not a host: ${error.message}.`);
   }
+}
+
+function readHostKey(value: unknown, name: string): string {
+  if (typeof value === 'string' && value.length <= MAX_HOST_KEY && HOST_KEY.test(value)) return value;
+  throw malformed(`${name} must be a type of key, a blank and the key in base64.`);
 }
 
 /** Undefined if there are none. */
@@ -159,7 +168,17 @@ class ReportedHost {
 }
 
 /** What a gateway says of itself. The row of the gateway keeps it in this form. */
-class ReportedGateway {
+export class ReportedGateway {
+  @OptionalText('Host and port where SSH clients reach it. Absent: it does not know.', 'ssh.example.com:2222')
+  address?: string;
+  @Read(
+    {
+      ...{ description: 'Its host keys, as lines without comments.', type: 'array', items: { type: 'string' } },
+      ...{ maxItems: MAX_HOST_KEYS, example: [] },
+    },
+    itemsOf(readHostKey, MAX_HOST_KEYS),
+  )
+  host_keys: readonly string[] = [];
   @Items(ReportedHost, 'Hosts of the gateway.') hosts: readonly ReportedHost[] = [];
 }
 

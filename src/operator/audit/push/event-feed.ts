@@ -1,7 +1,7 @@
 import { parseJsonObject } from '../../../kernel/json-object.js';
 import { isTransientStatus, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
-import type { ServiceApi } from '../http/service-api.js';
+import type { ServiceApi } from '../../http/service-api.js';
 
 /** A batch ends soon after this many characters, so that a collector with a limit of a megabyte accepts it. */
 const MAX_BATCH_CHARACTERS = 512 * 1024;

@@ -1,7 +1,7 @@
 import { parseJsonObject } from '../../../kernel/json-object.js';
 import { Unavailable } from '../../../kernel/network/unavailable.js';
 import { PROBLEMS } from '../../../kernel/problem.js';
-import type { ServiceApi } from '../http/service-api.js';
+import type { ServiceApi } from '../../http/service-api.js';
 
 /** A longer answer is an error. No checkpoint or proof is nearly as long. */
 const MAX_ANSWER_CHARACTERS = 64 * 1024;

@@ -1,0 +1,5 @@
+import { Module } from '@nestjs/common';
+import { CallerController } from './caller.controller.js';
+
+@Module({ controllers: [CallerController] })
+export class CallerModule {}
