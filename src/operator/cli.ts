@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
+import { addCompletion, isCompletion } from './completion.js';
 import { COMMANDS, load } from './commands.js';
 import { withExamples } from './help.js';
 import { newProgram, runProgram } from './program.js';
@@ -9,7 +10,6 @@ const program = newProgram('tunnel-access').description(
 );
 withExamples(program, 'login http://127.0.0.1:8080', 'keys add laptop.pub --bind app=web', 'start', 'audit tail -f');
 const words = process.argv.slice(2);
-// Completion needs to know all of them.
-const isNamed = (name: string): boolean => words.includes(name) || words[0] === 'complete';
-await load(program, COMMANDS, isNamed);
+await load(program, COMMANDS, (name) => words.includes(name) || isCompletion(words));
+await addCompletion(program, words);
 await runProgram(program);
