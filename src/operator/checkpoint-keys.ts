@@ -11,6 +11,7 @@ import {
   type VerifierKey,
 } from '../event-log/index.js';
 import { UsageError } from '../kernel/operator-error.js';
+import { fileArgument } from './file-argument.js';
 
 /** The keys that may have signed the checkpoints of an account, oldest first. Without keys no signature is checked. */
 export type KeysOf = (account: string) => readonly VerifierKey[];
@@ -87,7 +88,7 @@ export async function checkpointKeys(given: readonly string[]): Promise<Checkpoi
 
 /** A public key that is given as text or as a file that holds it. */
 export async function verifierIn(given: string): Promise<VerifierKey> {
-  const text = given.includes('+') ? given : await readFile(given, 'utf8').catch(() => '');
+  const text = given.includes('+') ? given : await readFile(fileArgument(given), 'utf8').catch(() => '');
   const key = parseVerifier(text.trim());
   if (key !== undefined) return key;
   throw new UsageError(`${given} is neither a key as GET /log/key answers it nor a file that holds one`);

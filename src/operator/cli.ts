@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
-import { addCompletion, isCompletion } from './completion.js';
 import { COMMANDS, load } from './commands.js';
+import { addCompletion, isCompletion } from './completion.js';
 import { withExamples } from './help.js';
 import { newProgram, runProgram } from './program.js';
 

@@ -18,6 +18,9 @@ export async function addCompletion(program: Command, words: readonly string[]):
   addTab(program, { completionCommandName: NAME });
   const command = program.commands.find((one) => one.name() === NAME);
   if (command !== undefined) {
-    withOfflineExamples(command.description(about), 'completion bash > ~/.local/share/bash-completion/completions/tunnel-access');
+    withOfflineExamples(
+      command.description(about),
+      'completion bash > ~/.local/share/bash-completion/completions/tunnel-access',
+    );
   }
 }

@@ -1,4 +1,8 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
-/** The path of a file argument, from where the user stands: `npm run` calls a program in the folder of the package. */
-export const fileArgument = (path: string): string => resolve(process.env.INIT_CWD ?? '.', path);
+/** The path of a file argument, from where the user stands: `npm run` calls a program in the folder of its package. */
+export function fileArgument(path: string): string {
+  const { INIT_CWD: from, npm_package_json: file } = process.env;
+  const isMoved = from !== undefined && file !== undefined && dirname(file) === process.cwd();
+  return isMoved && path !== '-' ? resolve(from, path) : path;
+}

@@ -2,12 +2,33 @@ import { existsSync, readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { quotable, redacted } from '../api/service-log/redaction.js';
 import { EXIT, exitOnUncaughtError, isOfOperator, reportFailure } from './exit-codes.js';
+import { fileArgument } from './file-argument.js';
 import { withExitCodes } from './help.js';
 import { withSettingsOption } from './settings-option.js';
 
 /** A program of this package. Add its commands afterwards, since a command copies these settings when it is added. */
 export const newProgram = (name: string): Command =>
-  withSettingsOption(new Command(name).version(versionOfPackage()).exitOverride().configureOutput({ outputError }));
+  withSettingsOption(
+    new Command(name).version(versionOfPackage()).exitOverride().configureOutput({ outputError }),
+  ).hook('preAction', (_, command) => resolveFiles(command));
+
+const NAMES_FILE = /^(file|folder|export)$/;
+
+/** Options and arguments that name a file mean one where the user stands. */
+function resolveFiles(command: Command): void {
+  for (const option of command.options) {
+    const name = option.attributeName();
+    const value: unknown = command.getOptionValue(name);
+    const [, placeholder = ''] = /<(\w+)>/.exec(option.flags) ?? [];
+    if (!NAMES_FILE.test(placeholder)) continue;
+    if (typeof value === 'string') command.setOptionValue(name, fileArgument(value));
+    if (Array.isArray(value)) command.setOptionValue(name, value.map(String).map(fileArgument));
+  }
+  command.registeredArguments.forEach((argument, n) => {
+    const value: unknown = command.processedArgs[n];
+    if (NAMES_FILE.test(argument.name()) && typeof value === 'string') command.processedArgs[n] = fileArgument(value);
+  });
+}
 
 /** Hides secrets: Commander repeats a refused argument, which may be a malformed URL with a password or a token. */
 const outputError = (text: string, write: (text: string) => void): void =>

@@ -13,6 +13,8 @@ export function replacedCommand(command: Command): void {
     .allowUnknownOption()
     .allowExcessArguments()
     .action(() => {
-      throw new UsageError(`there is no command ${name} any more: use tunnel-access ${REPLACED[name]} (docs/backup.md)`);
+      throw new UsageError(
+        `there is no command ${name} any more: use tunnel-access ${REPLACED[name]} (docs/backup.md)`,
+      );
     });
 }

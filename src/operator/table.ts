@@ -12,10 +12,14 @@ export function printItems<Item extends object>(
   columns: Columns<Item>,
   { json }: { readonly json?: true | undefined },
 ): void {
-  if (json === true) return items.forEach((item) => void print(JSON.stringify(item)));
+  const lines = json === true ? items.map((item) => JSON.stringify(item)) : linesOf(items, columns);
+  for (const line of lines) print(line);
+}
+
+function linesOf<Item extends object>(items: readonly Item[], columns: Columns<Item>): readonly string[] {
   const rows = items.map((item) => Object.values(columns).map((textOf) => textOf(item).replaceAll('\t', ' ')));
-  if (process.stdout.isTTY !== true) return rows.forEach((row) => void print(row.join('\t')));
-  if (rows.length > 0) for (const line of aligned([Object.keys(columns), ...rows])) print(line);
+  if (process.stdout.isTTY !== true) return rows.map((row) => row.join('\t'));
+  return rows.length === 0 ? [] : aligned([Object.keys(columns), ...rows]);
 }
 
 /** Two blanks between the columns, each as wide as its longest text. */

@@ -19,10 +19,10 @@ import {
   signerKey,
   verifierText,
 } from '../../src/event-log/transparency/tree/signed-note.js';
-import { ServiceApi } from '../../src/operator/http/service-api.js';
 import { Witness } from '../../src/operator/audit/witness/witness.js';
 import { WitnessFolder } from '../../src/operator/audit/witness/witness-folder.js';
 import { WitnessedService } from '../../src/operator/audit/witness/witnessed-service.js';
+import { ServiceApi } from '../../src/operator/http/service-api.js';
 import { takeErrorLinesLike } from '../support/error-lines.js';
 import { freePort } from '../support/free-port.js';
 import { addAccount, type TestPrincipal } from '../support/principals.js';

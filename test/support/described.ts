@@ -19,10 +19,11 @@ export const ACCEPT = 'npm run openapi';
 interface Described {
   readonly headers?: Record<string, { readonly $ref?: string; readonly required?: boolean }>;
   readonly content?: Record<string, { readonly schema?: object }>;
+  readonly 'x-problems'?: readonly string[];
 }
 interface Operation {
   readonly requestBody?: unknown;
-  readonly responses: Record<string, Described & { readonly $ref?: string; readonly 'x-problems'?: readonly string[] }>;
+  readonly responses: Record<string, Described & { readonly $ref?: string }>;
 }
 
 class Description {
@@ -63,7 +64,7 @@ class Description {
     const response: Described = shared === undefined ? named : DOCUMENT.components.responses[shared.at(-1) ?? ''];
     const location = shared ?? [...at, 'responses', String(status)];
     return (
-      faultOfProblem(exchange.body, named['x-problems']) ??
+      faultOfProblem(exchange.body, named['x-problems'] ?? response['x-problems']) ??
       this.faultOfHeaders(exchange.headers, response) ??
       this.faultOfBody(exchange, response, location) ??
       this.faultOfRequest(exchange, operation, at)

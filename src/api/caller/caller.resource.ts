@@ -24,7 +24,8 @@ export class CallerResource {
   @ApiField({ description: 'Id of the user or bot.', example: `usr_${EXAMPLE_KSUID}` }) id!: string;
   @ApiField({ description: 'Whether it is a person or a program.', enum: ['user', 'bot'], example: 'user' })
   kind!: string;
-  @ApiField({ description: 'Email address of the user, or name of the bot.', example: 'ada@example.com' }) name!: string;
+  @ApiField({ description: 'Email address of the user, or name of the bot.', example: 'ada@example.com' })
+  name!: string;
   @ApiField({ description: 'What it may do.', enum: ['admin', 'member', 'auditor'], example: 'admin' }) role!: string;
   @ApiField({ description: 'Id of its account.', pattern: idPattern('ac'), example: `ac_${EXAMPLE_KSUID}` })
   account_id!: string;

@@ -3,12 +3,12 @@ import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
 import { repairTiles } from '../../event-log/index.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
+import { appended } from '../appended-option.js';
 import { checkpointKeys, type KeysOf } from '../checkpoint-keys.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';
 import { onDatabase, WRITES } from '../run-on-database.js';
-import { appended } from '../appended-option.js';
 
 export function addRepairTilesCommand(audit: Command): void {
   const command = audit

@@ -13,17 +13,23 @@ export interface Destination {
 
 const [URL_OF_SERVICE, KEY] = ['TUNNEL_ACCESS_URL', 'TUNNEL_ACCESS_KEY'];
 
-export const HELP = `
+const HELP = `
 The service and the API key come from one place: both from the options, else
 both from ${URL_OF_SERVICE} and ${KEY}, else both from login.`;
 
 /** Gives a command the options of a destination, its examples, and where URL and key come from. */
 export const withDestination = (command: Command, ...examples: readonly string[]): Command =>
-  command
+  withServiceExamples(command, ...examples)
     .option('--url <url>', 'the URL of the service, with --key-file', parseUrl)
     .option('--key-file <file>', 'file with the API key, with --url')
-    .option('--json', 'print each item as a line of JSON')
-    .addHelpText('after', ['', 'Examples:', ...examples.map((one) => `  $ tunnel-access ${one}`), HELP].join('\n'));
+    .option('--json', 'print each item as a line of JSON');
+
+/** The same for a command that only has commands below it. */
+export const withServiceExamples = (command: Command, ...examples: readonly string[]): Command =>
+  command.addHelpText(
+    'after',
+    ['', 'Examples:', ...examples.map((one) => `  $ tunnel-access ${one}`), HELP].join('\n'),
+  );
 
 /** A key never goes to a URL that it was not given for. Throws UsageError if there is no destination, or half of one. */
 export async function serviceOf({ url, keyFile }: Destination): Promise<ServiceApi> {

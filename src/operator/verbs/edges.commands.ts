@@ -5,10 +5,11 @@ import type { TunnelGroupResource } from '../../api/tunnel-groups/tunnel-groups.
 import { messageOf } from '../../kernel/error-message.js';
 import { OperatorError, UsageError } from '../../kernel/operator-error.js';
 import { appended } from '../appended-option.js';
-import { type Destination, serviceOf, withDestination } from '../http/destination.js';
+import { type Destination, serviceOf, withDestination, withServiceExamples } from '../http/destination.js';
 import type { ServiceApi } from '../http/service-api.js';
 import { print, tell } from '../print.js';
 import { printItems } from '../table.js';
+import { tellSshLine } from './next-step.js';
 
 interface AddOptions extends Destination {
   readonly to: readonly string[];
@@ -21,6 +22,7 @@ const [EDGES, GROUPS, POLICIES] = ['edges/tcp', 'backends/tunnel_group', 'ip_pol
 const MADE_BY_US = JSON.stringify({ made_by: 'tunnel-access edges add' });
 
 export function edgesCommands(edges: Command): void {
+  withServiceExamples(edges, 'edges add 127.0.0.1:20080 --to app=web', 'edges list');
   addAdd(edges);
   addList(edges);
   addShow(edges);
@@ -34,7 +36,12 @@ function addAdd(edges: Command): void {
       'Serve a hostport: connections go to the tunnels with these labels. It makes the tunnel group, unless there is one with exactly these labels, and an IP policy for --allow',
     )
     .argument('<hostport...>', 'where visitors connect, such as 127.0.0.1:20080')
-    .requiredOption('--to <label>', 'label of the tunnels, key=value; may be repeated: tunnels with all of them', appended, [])
+    .requiredOption(
+      '--to <label>',
+      'label of the tunnels, key=value; may be repeated: tunnels with all of them',
+      appended,
+      [],
+    )
     .option('--allow <network>', 'network or address that may connect; may be repeated (default: all)', appended, [])
     .option('--description <text>', 'what the edge is for')
     .action(async (hostports: readonly string[], options: AddOptions) => {
@@ -42,7 +49,8 @@ function addAdd(edges: Command): void {
       const api = await serviceOf(options);
       const edge = await makeWhole(api, (made) => addEdge(made, api, hostports, labels, options));
       await printEdges(api, [edge], options);
-      tell(`made at ${api.name}; next: ssh -R ${options.to[0]}:0:localhost:3000 to a gateway`);
+      tell(`made at ${api.name}`);
+      await tellSshLine(api, { acl: [`bind:${options.to[0]}`], keyFile: undefined });
     });
   withDestination(command, 'edges add 127.0.0.1:20080 --to app=web --allow 10.0.0.0/8');
 }
@@ -63,8 +71,7 @@ async function addEdge(
     return resource;
   };
   const forEdge = { description: `for the edge at ${hostports[0]}`, metadata: MADE_BY_US };
-  const group =
-    (await groupWith(api, labels)) ?? (await make<TunnelGroupResource>(GROUPS, { ...forEdge, labels }));
+  const group = (await groupWith(api, labels)) ?? (await make<TunnelGroupResource>(GROUPS, { ...forEdge, labels }));
   const policy = allow.length === 0 ? undefined : await make<IpPolicyResource>(POLICIES, forEdge);
   for (const cidr of allow) {
     await api.send('POST', 'ip_policy_rules', { ip_policy_id: policy?.id, cidr, action: 'allow' });
@@ -130,7 +137,9 @@ function addShow(edges: Command): void {
 function addRemove(edges: Command): void {
   const command = edges
     .command('rm')
-    .description('Delete an edge, and the group and the policy that edges add made for it, unless another edge names them')
+    .description(
+      'Delete an edge, and the group and the policy that edges add made for it, unless another edge names them',
+    )
     .argument(...EDGE_ARGUMENT)
     .action(async (word: string, options: Destination) => {
       const api = await serviceOf(options);
@@ -173,7 +182,8 @@ async function findEdge(api: ServiceApi, word: string): Promise<TcpEdgeResource>
 async function printEdges(api: ServiceApi, edges: readonly TcpEdgeResource[], options: Destination): Promise<void> {
   const groups = new Map<string, string>();
   if (edges.length > 0) {
-    for await (const { id, labels } of api.list<TunnelGroupResource>(GROUPS, 'backends')) groups.set(id, labelText(labels));
+    for await (const { id, labels } of api.list<TunnelGroupResource>(GROUPS, 'backends'))
+      groups.set(id, labelText(labels));
   }
   const columns = {
     ID: ({ id }: TcpEdgeResource) => id,

@@ -5,8 +5,7 @@ import type { TunnelResource } from '../../api/tunnel-sessions/tunnel-sessions.r
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { appended } from '../appended-option.js';
-import { fileArgument } from '../file-argument.js';
-import { type Destination, serviceOf, withDestination } from '../http/destination.js';
+import { type Destination, serviceOf, withDestination, withServiceExamples } from '../http/destination.js';
 import { Refused, type ServiceApi } from '../http/service-api.js';
 import { print, tell } from '../print.js';
 import { type Columns, printItems } from '../table.js';
@@ -42,6 +41,7 @@ function seenIn(usage: SshCredentialResource['usage']): string {
 
 export function keysCommands(keys: Command): void {
   keys.addHelpText('after', '\nFor keys of the API see api-keys.');
+  withServiceExamples(keys, 'keys add laptop.pub --bind app=web', 'keys list');
   addAdd(keys);
   addList(keys);
   addShow(keys);
@@ -53,7 +53,12 @@ export function keysCommands(keys: Command): void {
 /** `--bind` and `--from` may each be repeated. Without them an edit leaves the rules and networks as they are. */
 const withRights = (command: Command, everything: string): Command =>
   command
-    .option('--bind <rule>', `what it may bind: a domain, host:port, key=value or *; may be repeated${everything}`, appended, [])
+    .option(
+      '--bind <rule>',
+      `what it may bind: a domain, host:port, key=value or *; may be repeated${everything}`,
+      appended,
+      [],
+    )
     .option('--from <network>', 'network or address that its tunnels may come from; may be repeated', appended, [])
     .option('--expires <when>', 'when it expires: 30d, 12h, or an RFC 3339 time')
     .option('--description <text>', 'what the key is for');
@@ -196,7 +201,9 @@ function addRemove(keys: Command): void {
 function addRotate(keys: Command): void {
   const command = keys
     .command('rotate')
-    .description('Replace the key of a credential: makes a credential with the new key and all else of the old one, which then expires')
+    .description(
+      'Replace the key of a credential: makes a credential with the new key and all else of the old one, which then expires',
+    )
     .argument(...KEY_ARGUMENT)
     .argument('<file>', 'the .pub file of the new key; - for stdin')
     .option('--overlap <duration>', 'how long the old key stays valid', '1d')
@@ -218,7 +225,8 @@ function addRotate(keys: Command): void {
 const ruleOf = (text: string): string => (text === '*' || text.startsWith('bind:') ? text : `bind:${text}`);
 
 function rightsOf({ acl, source_cidrs, expires_at }: SshCredentialResource): string {
-  const what = acl.length === 0 ? 'everything: no --bind limits it' : acl.map((rule) => rule.replace('bind:', '')).join(', ');
+  const what =
+    acl.length === 0 ? 'everything: no --bind limits it' : acl.map((rule) => rule.replace('bind:', '')).join(', ');
   const where = source_cidrs === undefined ? '' : `, from ${source_cidrs.join(', ')}`;
   return `${what}${where}${expires_at === undefined ? '' : `, until ${expires_at}`}`;
 }
@@ -232,7 +240,7 @@ function readPublicKey(file: string): string {
 
 function readText(file: string): string {
   try {
-    return readFileSync(file === '-' ? 0 : fileArgument(file), 'utf8').trim();
+    return readFileSync(file === '-' ? 0 : file, 'utf8').trim();
   } catch (error) {
     throw new UsageError(`the public key cannot be read: ${messageOf(error)}`);
   }

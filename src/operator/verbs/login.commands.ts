@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
-import { text as textOf } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { CallerResource } from '../../api/caller/caller.resource.js';
 import { fingerprintOfLine } from '../../kernel/fingerprint.js';
@@ -29,7 +29,7 @@ export function loginCommand(command: Command): void {
 }
 
 export function logoutCommand(command: Command): void {
-  command.action(() => {
+  command.addHelpText('after', '\nExamples:\n  $ tunnel-access logout').action(() => {
     if (!removeLogin()) return tell('there was no login');
     tell('logged out; the API key itself stays valid until somebody deletes it: DELETE /api_keys/ID');
   });

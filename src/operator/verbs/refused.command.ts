@@ -33,7 +33,8 @@ export function refusedCommand(command: Command): void {
       const found = await api.all<BindDecisionResource>('bind_decisions', 'bind_decisions', query);
       printItems(found, COLUMNS, options);
       if (found.length === 0) tell(`nothing was refused since ${since}`);
-      else if (found.some(({ needs }) => needs !== null)) tell('to permit one: tunnel-access keys edit KEY --bind RULE ...');
+      else if (found.some(({ needs }) => needs !== null))
+        tell('to permit one: tunnel-access keys edit KEY --bind RULE ...');
     });
   withDestination(command, 'refused --since 7d', 'refused --key laptop.pub');
 }

@@ -19,18 +19,16 @@ interface WatchOptions extends Destination {
 }
 
 export function sessionsCommand(sessions: Command): void {
-  sessions
-    .option('--watch', 'read again every 5 s, until interrupted')
-    .action(async (options: WatchOptions) => {
-      const api = await serviceOf(options);
-      if (options.watch !== true) return show(api, options);
-      const stopped = untilStopped();
-      while (!stopped.aborted) {
-        if (process.stdout.isTTY && options.json !== true) process.stdout.write(CLEAR_SCREEN);
-        await show(api, options);
-        await sleep(WATCH_EVERY_MS, undefined, { signal: stopped }).catch(() => undefined);
-      }
-    });
+  sessions.option('--watch', 'read again every 5 s, until interrupted').action(async (options: WatchOptions) => {
+    const api = await serviceOf(options);
+    if (options.watch !== true) return show(api, options);
+    const stopped = untilStopped();
+    while (!stopped.aborted) {
+      if (process.stdout.isTTY && options.json !== true) process.stdout.write(CLEAR_SCREEN);
+      await show(api, options);
+      await sleep(WATCH_EVERY_MS, undefined, { signal: stopped }).catch(() => undefined);
+    }
+  });
   withDestination(sessions, 'sessions', 'sessions --watch', 'sessions stop ts_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA');
   const stop = sessions
     .command('stop')

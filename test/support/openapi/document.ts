@@ -14,8 +14,8 @@ const VERSION = '0.1.0';
 const DESCRIPTION = `Controls who may open tunnels: SSH credentials and TCP edges, compatible with the public ngrok API.
 
 In a body, null counts as absent, and an undocumented field is refused. A resource in an answer has all of its fields.
-The body of every error is an \`Error\`. A call refers to the response of each status, and its \`x-problems\` names the
-problems that it may have, if they are not all of that status. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
+The body of every error is an \`Error\`. A call refers to the response of each status; \`x-problems\` there or beside
+it names the problems that it may have, if they are not all of that status. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
 
 /** Makes the OpenAPI document from the declarations of the controllers. openapi.json holds the result. */
 export function openApiText(nest: INestApplication): string {
@@ -109,8 +109,29 @@ function shareErrors(operations: readonly Operation[]): Record<string, object> {
       const some = problems.length < all.size && { 'x-problems': [...problems].sort() };
       responses[status] = { $ref: `#/components/responses/${status}`, ...some };
     }
+    Object.assign(shared, shareProblems(having, status));
   }
   return shared;
+}
+
+/** So many operations with the same problems of a status have a response of their own. */
+const MIN_SHARING = 10;
+
+function shareProblems(operations: readonly Operation[], status: string): Record<string, object> {
+  const sets = operations.map(({ responses }) => problemsOf(responses[status]).join());
+  const often = [...new Set(sets)].filter(
+    (set) => set !== '' && sets.filter((one) => one === set).length >= MIN_SHARING,
+  );
+  return Object.fromEntries(
+    often.map((set, n) => {
+      const problems = set.split(',') as ProblemName[];
+      const name = `${status}.${n + 1}`;
+      operations.forEach(({ responses }, at) => {
+        if (sets[at] === set) responses[status] = { $ref: `#/components/responses/${name}` };
+      });
+      return [name, { ...problemResponse(Number(status), problems), 'x-problems': problems }];
+    }),
+  );
 }
 
 const problemsOf = (response: Operation['responses'][string] | undefined): readonly ProblemName[] =>

@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { Interrupted, UsageError } from '../../../kernel/operator-error.js';
 import { withOfflineExamples } from '../../help.js';
-import { tell } from '../../print.js';
-import { untilStopped } from '../../until-stopped.js';
 import { isConfidential, parseUrl } from '../../http/http-url.js';
 import { ServiceApi } from '../../http/service-api.js';
+import { tell } from '../../print.js';
+import { untilStopped } from '../../until-stopped.js';
 import { parsePosition, wholeNumber } from '../number-argument.js';
 import { Collector } from './collector.js';
 import { EventFeed } from './event-feed.js';
