@@ -115,6 +115,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
       'MAX_HOSTPORTS',
       'MAX_IP_POLICIES',
       'MAX_LABELS',
+      'MAX_HOST_KEYS',
       'MAX_ITEMS',
       'MAX_TARGETS',
       'MAX_NAMES',

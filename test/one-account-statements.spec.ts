@@ -28,10 +28,11 @@ const WITHOUT_ACCOUNT = {
     'edge_ports',
     'hostports_of_other_accounts',
   ],
-  'by an address or a domain: whose it is, and whether it is free': [
+  'by an address or a domain: whose it is, and whether it is free; gateways, which may serve all accounts': [
     'free_addrs',
     'hosts_reserved_elsewhere',
     'hosts_of_gateways',
+    'gateways_of_account',
     'is_all_free',
     'name_rests_until',
     'reserved_names',

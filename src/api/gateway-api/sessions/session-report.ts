@@ -15,7 +15,7 @@ const MAX_TARGETS = 100;
 const MAX_TEXT = 255;
 /** Our gateway has two: Ed25519 and ECDSA. */
 const MAX_HOST_KEYS = 4;
-const MAX_HOST_KEY = 1_024;
+const MAX_HOST_KEY_CHARACTERS = 1_024;
 const HOST_KEY = /^[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}$/;
 /** Ten years. */
 const MAX_AGE_MS = 315_576_000_000;
@@ -69,7 +69,7 @@ function readHost(value: unknown, name: string): string {
 }
 
 function readHostKey(value: unknown, name: string): string {
-  if (typeof value === 'string' && value.length <= MAX_HOST_KEY && HOST_KEY.test(value)) return value;
+  if (typeof value === 'string' && value.length <= MAX_HOST_KEY_CHARACTERS && HOST_KEY.test(value)) return value;
   throw malformed(`${name} must be a type of key, a blank and the key in base64.`);
 }
 
