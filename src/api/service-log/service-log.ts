@@ -36,6 +36,9 @@ export class ServiceLog implements LoggerService {
   private readonly lines: Logger;
   private readonly announcements: Logger;
   private held: (() => void)[] | undefined;
+  private readonly terminal = {
+    write: (line: string): void => void process.stdout.write(toTerminalLine(line, this.lines.level === 'debug')),
+  };
 
   constructor(level: LogLevel = 'info') {
     const options = {
@@ -45,7 +48,7 @@ export class ServiceLog implements LoggerService {
       formatters: { level: (label: string) => ({ level: label }) },
       serializers: { err: errorFields },
     };
-    const destination = this.isOnTerminal ? TERMINAL : stdoutOrNowhere();
+    const destination = this.isOnTerminal ? this.terminal : stdoutOrNowhere();
     this.lines = pino(options, destination);
     // This is not a child logger, since a child would follow the level of its parent.
     this.announcements = pino({ ...options, level: 'info' }, destination);
@@ -117,8 +120,6 @@ export class ServiceLog implements LoggerService {
     this.line(level, { ...context, ...err }, redacted(messageOf(message)));
   }
 }
-
-const TERMINAL = { write: (line: string): void => void process.stdout.write(toTerminalLine(line)) };
 
 /** What is kept while the disk under the log is full; further lines are lost. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;

@@ -13,17 +13,38 @@ interface Line {
   readonly err?: { readonly stack?: string };
 }
 
-/** A JSON line of the log as a line for people: the local time, the level, the message and the fields; then the stack. */
-export function toTerminalLine(json: string): string {
+/** Ids say nothing to who reads along. */
+const IS_ID = /^account$|_id$/;
+const MAX_COLUMNS = 120;
+
+/**
+ * A JSON line of the log as a line for people: the local time, the level, the message and the fields; then the stack.
+ * Unless it must be whole, it has no ids, and a routine line has at most 120 columns.
+ */
+export function toTerminalLine(json: string, isWhole: boolean): string {
   const line: Line = JSON.parse(json);
   const { level, time, msg, context, err } = line;
-  const fields = Object.entries(line).filter(([name]) => !UNSAID.has(name));
-  const parts = [
-    styleText('dim', new Date(time).toLocaleTimeString('en-GB')),
-    styleText(STYLES[level], level.toUpperCase().padEnd(5)),
-    ...(context === undefined ? [] : [styleText('dim', `[${context}]`)]),
-    msg,
-    ...fields.map(([name, value]) => styleText('dim', `${name}=${value}`)),
+  const fields = Object.entries(line).filter(([name]) => !UNSAID.has(name) && (isWhole || !IS_ID.test(name)));
+  const parts: [text: string, style?: 'dim' | (typeof STYLES)[typeof level]][] = [
+    [new Date(time).toLocaleTimeString('en-GB'), 'dim'],
+    [level.toUpperCase().padEnd(5), STYLES[level]],
+    ...(context === undefined ? [] : [[`[${context}]`, 'dim'] as [string, 'dim']]),
+    [msg],
+    ...fields.map(([name, value]) => [`${name}=${value}`, 'dim'] as [string, 'dim']),
   ];
-  return `${parts.join(' ')}\n${err?.stack === undefined ? '' : `${err.stack}\n`}`;
+  const shown = isWhole || level !== 'info' ? parts : fitting(parts);
+  const text = shown.map(([part, style]) => (style === undefined ? part : styleText(style, part))).join(' ');
+  return `${text}\n${err?.stack === undefined ? '' : `${err.stack}\n`}`;
+}
+
+/** What fits into the columns. What is cut ends with an ellipsis. */
+function fitting<Part extends readonly [text: string, ...rest: unknown[]]>(parts: readonly Part[]): readonly Part[] {
+  let left = MAX_COLUMNS;
+  return parts.flatMap((part) => {
+    const [text, ...rest] = part;
+    if (left < 2) return [];
+    const cut = text.length > left ? `${text.slice(0, left - 1)}…` : text;
+    left -= cut.length + 1;
+    return [[cut, ...rest] as unknown as Part];
+  });
 }

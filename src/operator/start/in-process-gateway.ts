@@ -38,14 +38,4 @@ export class InProcessGateway {
   async stop(): Promise<void> {
     await this.gateway?.stop();
   }
-
-  /** Lines that show a first tunnel. They follow the first calls, and use the key from there. */
-  get firstTunnel(): readonly string[] {
-    const { sshListen: address, gatewayHosts } = this.settings;
-    const [owned] = gatewayHosts;
-    return [
-      'and a tunnel with that key, from port 8000 of the gateway to port 3000 of your machine:',
-      `  ssh -i "$SSH_KEY" -p ${address.port} -R ${owned?.host}:8000:localhost:3000 ${address.host}`,
-    ];
-  }
 }

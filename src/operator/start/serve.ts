@@ -33,8 +33,8 @@ async function start(log: ServiceLog, ending: Ending, withGateway: boolean): Pro
   const isStopping = stopOnSignals(starting, config, log, (error) => ending.fail(error));
   const instance = await starting;
   // Printed before the gateway starts, which may fail: the key of a new account is shown only here.
-  if (log.isOnTerminal) console.log(startupBanner(instance, config, gateway?.firstTunnel));
-  else for (const [fields, text] of startupLines(instance, config, gateway?.firstTunnel)) log.announce(fields, text);
+  if (log.isOnTerminal) console.log(startupBanner(instance, config));
+  else for (const [fields, text] of startupLines(instance, config)) log.announce(fields, text);
   log.release();
   await gateway?.start(instance.url, log);
   void instance.database.embedded?.exited.then((code) => {
