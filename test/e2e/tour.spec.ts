@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { cloneCheckout } from '../support/checkout.js';
-import { blocksOf, type Run } from '../support/documents.js';
+import { blocksOf, onTerminal, type Run, transcriptIn } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
 import { startInForeground, Terminal } from '../support/terminal.js';
 
@@ -25,20 +25,20 @@ it('a new user can follow the README through an edge, the tour, the audit and ga
     PORT: String(port),
     SERVICE_URL: `http://127.0.0.1:${port}`,
     npm_config_prefer_offline: 'true',
+    XDG_CONFIG_HOME: join(cwd, 'config'),
   };
   const service = await startInForeground(commandsOf('start'), READY, { cwd, env });
-  const [, pasted = ''] = service
-    .output()
-    .replaceAll('\r', '')
-    .split(/Try it in another terminal:\n([\s\S]*?)\nand a tunnel/);
+  const [, key = ''] = /API key {3}(\S+) {2}\(for the login/.exec(service.output()) ?? [];
   const terminal = Terminal.open({ cwd, env });
-  const [listed, created] = (await terminal.run(pasted.trimEnd())).split('\n').map((line) => JSON.parse(line || '{}'));
-  expect(listed).toMatchObject({ ssh_credentials: [] });
-  expect(created).toMatchObject({
-    id: expect.stringMatching(/^sshcr_/),
-    public_key: expect.stringMatching(/^ssh-ed25519 \S+$/),
-  });
-  await terminal.runAll(blocksOf('tour'));
+  const login = commandsOf('login').trim().replace('8080', String(port));
+  expect(service.output()).toContain(login);
+  await terminal.run(`${login} <<< ${key}`);
+  const inReadme = blocksOf('tour').filter(({ document }) => document === 'README.md');
+  await terminal.runAll(inReadme);
+  const transcript = transcriptIn('README.md').map(onTerminal);
+  expect(transcript).toHaveLength(10);
+  await terminal.runAll(transcript);
+  await terminal.runAll(blocksOf('tour').slice(inReadme.length));
   await service.interrupt();
 
   const again = await startInForeground(commandsOf('gateway-start'), READY, { cwd, env });

@@ -20,6 +20,7 @@ export const textOf = (document: string): string => readFileSync(`${REPOSITORY}/
  */
 export const RUNS = {
   start: ['README.md'],
+  login: ['README.md'],
   tour: ['README.md', 'docs/tour.md', 'docs/audit.md', 'docs/evidence.md'],
   'tour-end': ['docs/tour.md'],
   collector: ['docs/collectors.md'],
@@ -72,3 +73,25 @@ export function blocksIn(document: string): Block[] {
 /** The blocks of commands of one run, in the order in which a reader meets them. */
 export const blocksOf = (run: Run): Block[] =>
   RUNS[run].flatMap((document) => blocksIn(document).filter(({ language, name }) => language === 'sh' && name === run));
+
+/** The commands of a transcript, a block ```text transcript: each line after "$ ", with the lines that it prints. */
+export const transcriptIn = (document: string): Block[] =>
+  blocksIn(document)
+    .filter(({ name }) => name === 'transcript')
+    .flatMap((block) =>
+      block.text
+        .split(/^\$ /m)
+        .slice(1)
+        .map((part) => {
+          const [text = '', ...output] = part.split('\n');
+          return { ...block, text, output: output.join('\n') };
+        }),
+    );
+
+/** The same command on a terminal, where it prints tables with titles. Its input is empty. */
+export const onTerminal = (block: Block): Block => ({
+  ...block,
+  text: `script -qefc ${quoted(block.text)} /dev/null | tr -d '\\r' || true`,
+});
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
