@@ -22,6 +22,10 @@ function linesOf<Item extends object>(items: readonly Item[], columns: Columns<I
   return rows.length === 0 ? [] : aligned([Object.keys(columns), ...rows]);
 }
 
+/** Prints what a command has made: its id, or with `json` all of it. */
+export const printMade = (item: { readonly id: string }, { json }: { readonly json?: true | undefined }): void =>
+  print(json === true ? JSON.stringify(item) : item.id);
+
 /** Two blanks between the columns, each as wide as its longest text. */
 function aligned(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = rows[0]?.map((_, n) => Math.max(...rows.map((row) => row[n]?.length ?? 0))) ?? [];

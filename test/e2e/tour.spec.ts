@@ -25,6 +25,8 @@ it('a new user can follow the README through an edge, the tour, the audit and ga
     PORT: String(port),
     SERVICE_URL: `http://127.0.0.1:${port}`,
     npm_config_prefer_offline: 'true',
+    // npm shows its progress on a terminal.
+    npm_config_progress: 'false',
     XDG_CONFIG_HOME: join(cwd, 'config'),
   };
   const service = await startInForeground(commandsOf('start'), READY, { cwd, env });

@@ -8,7 +8,7 @@ import { appended } from '../appended-option.js';
 import { type Destination, serviceOf, withDestination, withServiceExamples } from '../http/destination.js';
 import { Refused, type ServiceApi } from '../http/service-api.js';
 import { print, tell } from '../print.js';
-import { type Columns, printItems } from '../table.js';
+import { type Columns, printItems, printMade } from '../table.js';
 import { findCredential, KEY_ARGUMENT } from './find-credential.js';
 import { tellSshLine } from './next-step.js';
 import { agoOf, parseLater } from './time-argument.js';
@@ -81,7 +81,7 @@ function addAdd(keys: Command): void {
       description: description ?? commentOf(publicKey),
       ...(owner !== undefined && { owner_id: owner }),
     });
-    printItems([made], { ID: ({ id }) => id }, options);
+    printMade(made, options);
     tell(`made at ${api.name}: it may bind ${rightsOf(made)}`);
     await tellSshLine(api, { acl: made.acl, keyFile: file.endsWith('.pub') ? file.slice(0, -4) : undefined });
   });
@@ -214,7 +214,7 @@ function addRotate(keys: Command): void {
       const { id } = await findCredential(api, key);
       const body = { public_key: publicKey, overlap_seconds: Math.round(overlapMs / 1_000) };
       const { body: made } = await api.send<SshCredentialResource>('POST', `${LIST}/${id}/rotate`, body);
-      printItems([made], { ID: (one) => one.id }, options);
+      printMade(made, options);
       tell(`made at ${api.name}; ${id} expires after ${overlap}`);
       await tellSshLine(api, { acl: made.acl, keyFile: file.endsWith('.pub') ? file.slice(0, -4) : undefined });
     });

@@ -58,7 +58,6 @@ function presentText(text: unknown): string {
 const missing = () =>
   new Problem('public_key_missing', 'public_key is missing; send the text of an SSH public key, such as a .pub file.');
 
-
 function enforce(policy: KeyPolicy, { type, bits, fingerprint }: PublicKey): void {
   if (type === 'ssh-rsa' && bits < policy.minRsaBits) {
     throw refusal(
