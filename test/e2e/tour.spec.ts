@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { cloneCheckout } from '../support/checkout.js';
-import { blocksOf, onTerminal, type Run, transcriptIn } from '../support/documents.js';
+import { asSeen, blocksOf, type Run, transcriptIn } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
 import { startInForeground, Terminal } from '../support/terminal.js';
 
@@ -37,7 +37,7 @@ it('a new user can follow the README through an edge, the tour, the audit and ga
   await terminal.run(`${login} <<< ${key}`);
   const inReadme = blocksOf('tour').filter(({ document }) => document === 'README.md');
   await terminal.runAll(inReadme);
-  const transcript = transcriptIn('README.md').map(onTerminal);
+  const transcript = transcriptIn('README.md').map(asSeen);
   expect(transcript).toHaveLength(10);
   await terminal.runAll(transcript);
   await terminal.runAll(blocksOf('tour').slice(inReadme.length));

@@ -88,10 +88,15 @@ export const transcriptIn = (document: string): Block[] =>
         }),
     );
 
-/** The same command on a terminal, where it prints tables with titles. Its input is empty. */
-export const onTerminal = (block: Block): Block => ({
+/**
+ * The same command as a person sees it: a table has titles on a terminal. What stays in the background must not lose its
+ * terminal, so other programs get none.
+ */
+export const asSeen = (block: Block): Block => ({
   ...block,
-  text: `script -qefc ${quoted(block.text)} /dev/null | tr -d '\\r' || true`,
+  text: block.text.startsWith('npx ')
+    ? `script -qefc ${quoted(block.text)} /dev/null | tr -d '\\r' || true`
+    : `{ ${block.text}; } 2>&1 || true`,
 });
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
