@@ -95,7 +95,7 @@ export const transcriptIn = (document: string): Block[] =>
 export const asSeen = (block: Block): Block => ({
   ...block,
   text: block.text.startsWith('npx ')
-    ? `script -qefc ${quoted(block.text)} /dev/null | tr -d '\\r' || true`
+    ? `script -qefc ${quoted(block.text)} /dev/null || true`
     : `{ ${block.text}; } 2>&1 || true`,
 });
 

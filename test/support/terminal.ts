@@ -79,7 +79,8 @@ export class Terminal {
   /** Runs blocks of a document, and compares what each prints with the block "output" after it. */
   async runAll(blocks: readonly Block[]): Promise<void> {
     for (const { place, text, output } of blocks) {
-      const printed = await this.run(text, place);
+      // ssh ends its own lines with a carriage return.
+      const printed = (await this.run(text, place)).replaceAll('\r', '');
       const missing = output === undefined ? undefined : missingLine(output, printed);
       if (missing !== undefined) throw new Error(`${place} should print the line\n${missing}\nand printed\n${printed}`);
     }
