@@ -8,7 +8,7 @@ export const PAUSES_MS: readonly number[] = [1_000, 2_000, 4_000, 8_000, 10_000]
 /** How long a command that should end waits for a service that does not answer. */
 export const MAX_AWAY_MS = 30_000;
 
-interface Patience {
+export interface Patience {
   /** The name of the service in messages. */
   readonly name: string;
   readonly report: (line: string) => void;
