@@ -23,6 +23,7 @@ export const ROOMS = [
   ['^src/api/gateway-api/', 'faults', 'tunnel-sessions'],
   ['^src/api/', 'e2e', 'query-plans|docs-page|reservations'],
   ['^src/api/(http|resources|audit|tunnel-sessions)/', 'load', 'neighbours|followers'],
+  ['^(src/(api/audit|event-log/transparency)/|docs/verify-tiles\\.go)', 'e2e', 'tile-verifier'],
   ['^src/operator/sshd-reaper/', 'e2e', 'sshd'],
   ['^src/operator/', 'e2e', 'doctor|operations\\.spec|moving|data-remove|digests'],
   ['^src/(operator/start/|main\\.ts|database/embedded/)', 'e2e', 'start|with-gateway|embedded-postgres'],

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { heldStatements, holdDecisions, untilHeld } from '../support/held-reads.js';
 import { newPublicKey } from '../support/keys.js';
+import { addManyCredentials } from '../support/many-credentials.js';
 import { addAccount, type TestPrincipal } from '../support/principals.js';
 import { GATEWAY, type Service, startService } from '../support/service.js';
 import { credentialOf, newSession, newTunnel, ReportingGateway } from '../support/session-reports.js';
@@ -21,6 +22,8 @@ const MAX_RATIO_OF_LISTS = 1.5;
 const MAX_RATIO = 5;
 /** A policy is read in one piece of some milliseconds, and a request of a neighbour needs several turns. */
 const MAX_RATIO_OF_POLICIES = 10;
+/** Some megabytes, which each connection reads several times. */
+const EXPORTED = 10_000;
 
 let service: Service;
 let folder: string;
@@ -80,8 +83,11 @@ async function send(path: string, ...options: readonly string[]): Promise<number
 
 const middle = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? Number.NaN;
 
-/** The median time of each of the neighbour's questions, asked one after the other until the time is over. */
-async function measure(): Promise<number[]> {
+const slowest = (times: readonly number[]): number =>
+  times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+
+/** The median time of each of the neighbour's questions, or another one, asked one after the other until the time is over. */
+async function measure(of = middle): Promise<number[]> {
   const question = { public_key: key, target: { domain: 'www.example.com' } };
   const asks = [
     () => neighbour.client.get(own),
@@ -96,7 +102,7 @@ async function measure(): Promise<number[]> {
       expect((await ask()).status).toBe(200);
       times.push(performance.now() - start);
     }
-    return middle(times);
+    return of(times);
   };
   return Promise.all(asks.map(timesOf));
 }
@@ -161,6 +167,19 @@ describe('an account that sends checks of a large traffic policy on 30 connectio
       expect(Math.max(...ratios)).toBeLessThan(MAX_RATIO_OF_POLICIES);
     },
   );
+});
+
+describe('an account that exports its log again and again', () => {
+  it(`delays one of a hundred GETs, PATCHes and authorizes of another account at most ${MAX_RATIO} times`, async () => {
+    await addManyCredentials(service.pool, flooding, EXPORTED);
+    await measure();
+    const quiet = await measure(slowest);
+    const exported = send('/log/export', '-c', '1');
+    await sleep(WARM_UP_MS);
+    const ratios = (await measure(slowest)).map((time, n) => time / (quiet[n] ?? Number.NaN));
+    expect(await exported).toBeGreaterThan(0);
+    expect(Math.max(...ratios)).toBeLessThan(MAX_RATIO);
+  });
 });
 
 describe('an account whose audit reads all wait', () => {

@@ -16,6 +16,7 @@ const TOOLS = [
   ['/usr/lib/python3/dist-packages/paramiko', 'python3-paramiko'],
   ['go', 'golang-go'],
   ['/usr/share/gocode/src/golang.org/x/crypto/ssh', 'golang-golang-x-crypto-dev'],
+  ['/usr/share/gocode/src/golang.org/x/mod/sumdb/tlog', 'golang-golang-x-mod-dev'],
   ['haproxy', 'haproxy'],
   ['pg_createcluster', 'postgresql'],
   ['pgbackrest', 'pgbackrest'],

@@ -1,7 +1,7 @@
 import { sqlLiteral } from '../../database/index.js';
 import { isJsonObject, parseJsonObject } from '../../kernel/json-object.js';
 import { OperatorError } from '../../kernel/operator-error.js';
-import { type LoggedEvent, timeText } from '../verify/logged-event.js';
+import { type HiddenEvent, isHidden, type LoggedEvent, timeText } from '../verify/logged-event.js';
 
 /**
  * Every line of a file is a JSON object, and a file of one log has a line for each event, in the order of positions. A
@@ -95,12 +95,24 @@ const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
   recorded_at: 'string',
   leaf_hash: 'string',
 };
+/** As the service writes it, byte for byte. */
+const HIDDEN = /^\{"position":[1-9]\d{0,14},"leaf_hash":"[0-9a-f]{64}","hidden":true\}$/;
 const NAMES = Object.keys(TYPES) as (keyof LoggedEvent)[];
 
 /** Parses the line of an event. Throws LogFileError unless it has exactly the fields of an event. */
 export function parseLine(line: string): LoggedEvent {
+  const event = parseExported(line);
+  if (!isHidden(event)) return event;
+  throw new LogFileError(
+    'the event is hidden, as GET /log/export answers it; only audit export writes all that it has',
+  );
+}
+
+/** Parses a line that may be hidden. */
+export function parseExported(line: string): LoggedEvent | HiddenEvent {
   const event = parseJsonObject(line);
   if (event === undefined) throw new LogFileError('it is not a JSON object; was the file cut?');
+  if (HIDDEN.test(line)) return event as unknown as HiddenEvent;
   const names = Object.keys(event);
   const wrong = NAMES.find((name) => typeof event[name] !== TYPES[name]) ?? names.find((name) => !(name in TYPES));
   if (wrong !== undefined) throw new LogFileError(`the field ${wrong} is missing, unknown or of the wrong type`);

@@ -5,10 +5,10 @@ import { knownTypes } from '../verify/event-checks.js';
 import { FaultReport } from '../verify/fault-report.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from '../verify/kept-checks.js';
 import { LogChecks } from '../verify/log-checks.js';
-import type { LoggedEvent } from '../verify/logged-event.js';
+import { type HiddenEvent, isHidden, type LoggedEvent } from '../verify/logged-event.js';
 import { orderFaultOf, type SignatureReport, Signatures } from '../verify/signatures.js';
-import { StreamOrder } from '../verify/stream-order.js';
-import { atLine, LogFileError, parseLine, type RecordLine } from './log-file.js';
+import { type StreamedEvent, StreamOrder } from '../verify/stream-order.js';
+import { atLine, faultyLine, LogFileError, parseExported, type RecordLine } from './log-file.js';
 import { type LogSection, sectionsOf } from './log-sections.js';
 
 interface FileWatcher {
@@ -20,12 +20,19 @@ interface FileWatcher {
   readonly events: (count: number) => void;
   readonly fault: (fault: { readonly account: string; readonly what: string }) => void;
   readonly unchecked?: SignatureReport['unchecked'];
+  /**
+   * The event that may be hidden at this position, as the feed tells it. Undefined if there is none. Absent: nothing
+   * tells what is hidden.
+   */
+  readonly hiddenAt?: (position: number) => Promise<StreamedEvent | undefined>;
 }
 
 interface VerifiedFile {
   readonly events: number;
   /** Whether each log was compared with a checkpoint whose signature was checked. */
   readonly isHeld: boolean;
+  /** The positions of the events that have their hash alone. */
+  readonly hidden: readonly number[];
 }
 
 /** Stands for the account in faults of a file without events, and of records of no account. */
@@ -41,10 +48,11 @@ export async function verifyFile(
   watcher: FileWatcher,
 ): Promise<VerifiedFile> {
   let [log, events, isHeld] = [undefined as LogFile | undefined, 0, true];
+  const hidden: number[] = [];
   const unused = new Set(watcher.kept);
   try {
     for await (const section of sectionsOf(lists)) {
-      log = new LogFile(models, section, watcher);
+      log = new LogFile(models, section, watcher, hidden);
       await log.check();
       events += log.size;
       isHeld &&= log.isHeld || log.size === 0;
@@ -54,13 +62,13 @@ export async function verifyFile(
     if (!(error instanceof LogFileError)) throw error;
     const rest = log === undefined ? '' : '; from there on nothing was checked';
     watcher.fault({ account: log?.account ?? NO_ACCOUNT, what: `${error.message}${rest}` });
-    return { events, isHeld };
+    return { events, isHeld, hidden };
   }
   for (const one of unused) {
     const what = `the checkpoint in ${one.file} belongs to another log, that of account ${accountOf(one)}`;
     watcher.fault({ account: log?.account ?? NO_ACCOUNT, what });
   }
-  return { events, isHeld };
+  return { events, isHeld, hidden };
 }
 
 class LogFile {
@@ -84,6 +92,7 @@ class LogFile {
     private readonly models: readonly AnyReadModel[],
     private readonly section: LogSection,
     private readonly watcher: FileWatcher,
+    private readonly hidden: number[],
   ) {
     this.account = section.header?.account_id || NO_ACCOUNT;
     this.report = new FaultReport((what) => watcher.fault({ account: this.account, what }));
@@ -130,10 +139,10 @@ class LogFile {
 
   private async add(line: string, signed: readonly KeptCheckpoint[]): Promise<void> {
     const number = this.section.before + this.size + 1;
-    const event = atLine(number, () => parseLine(line));
+    const event = atLine(number, () => parseExported(line));
     this.size += 1;
     this.log ??= this.begin(event, signed);
-    if (event.account_id !== this.account) {
+    if (!isHidden(event) && event.account_id !== this.account) {
       this.reportFault(
         `line ${number}: its account is ${event.account_id}, but that of the first line is ${this.account}`,
       );
@@ -145,8 +154,15 @@ class LogFile {
     }
     await this.log.add(event);
     this.last = Math.max(this.last, event.position);
-    const fault = this.streams.faultOf(event);
+    const fault = isHidden(event) ? await this.hide(event) : this.streams.faultOf(event);
     if (fault !== undefined) this.report.add('stream', event, fault);
+  }
+
+  private async hide({ position }: HiddenEvent): Promise<string | undefined> {
+    this.hidden.push(position);
+    if (this.watcher.hiddenAt === undefined) return void this.streams.hide();
+    const event = await this.watcher.hiddenAt(position);
+    return event === undefined ? 'it is hidden, and is no event of a type that may be' : this.streams.faultOf(event);
   }
 
   /** Reports a fault of the file itself. */
@@ -154,11 +170,13 @@ class LogFile {
     this.report.addSentence('file', what);
   }
 
-  private begin({ account_id, position }: LoggedEvent, signed: readonly KeptCheckpoint[]): LogChecks {
-    if (this.section.header === undefined) this.account = account_id;
-    if (position > 1) {
+  private begin(first: LoggedEvent | HiddenEvent, signed: readonly KeptCheckpoint[]): LogChecks {
+    const line = this.section.before + 1;
+    if (isHidden(first)) throw faultyLine(line, 'the first event is hidden, and no log begins with such an event');
+    if (this.section.header === undefined) this.account = first.account_id;
+    if (first.position > 1) {
       this.reportFault(
-        `line ${this.section.before + 1}: the log begins at position ${position}; export it from its beginning, without --after`,
+        `line ${line}: the log begins at position ${first.position}; export it from its beginning, without --after`,
       );
     }
     const own = this.watcher.kept.filter((one) => accountOf(one) === this.account);

@@ -1,6 +1,6 @@
 import { EventChecks, type KnownTypes } from './event-checks.js';
 import type { FaultReport } from './fault-report.js';
-import type { LoggedEvent } from './logged-event.js';
+import type { HiddenEvent, LoggedEvent } from './logged-event.js';
 
 /** Compares the events with checkpoints. */
 interface CheckpointChecks {
@@ -32,7 +32,7 @@ export class LogChecks {
     this.events = new EventChecks(types);
   }
 
-  async add(event: LoggedEvent): Promise<void> {
+  async add(event: LoggedEvent | HiddenEvent): Promise<void> {
     const hash = this.check(event);
     // The checkpoints get each position once.
     if (event.position <= this.last) return;
@@ -46,7 +46,7 @@ export class LogChecks {
   }
 
   /** Returns the hash that the event should have. */
-  private check(event: LoggedEvent): Buffer {
+  private check(event: LoggedEvent | HiddenEvent): Buffer {
     const { size, report } = this.log;
     report.missing(this.last, Math.min(event.position - 1, size));
     if (event.position > size || event.position < 1)

@@ -20,6 +20,13 @@ export interface LoggedEvent {
   readonly leaf_hash: string;
 }
 
+/** The line of an event of which `GET /log/export` gives the hash alone, since a reader could guess a weak API key. */
+export interface HiddenEvent extends Pick<LoggedEvent, 'position' | 'leaf_hash'> {
+  readonly hidden: true;
+}
+
+export const isHidden = (event: LoggedEvent | HiddenEvent): event is HiddenEvent => 'hidden' in event;
+
 const TIME_FORMAT = `'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'`;
 
 /**

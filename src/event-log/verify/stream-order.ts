@@ -9,6 +9,9 @@ export interface StreamEvent {
   readonly type: string;
 }
 
+/** What the feed tells of an event that an export hides. */
+export type StreamedEvent = Pick<LoggedEvent, 'position' | 'stream_id' | 'stream_version' | 'type'>;
+
 /** What the checks remember of the last event of a stream. */
 export interface StreamEnd {
   readonly version: number;
@@ -47,16 +50,29 @@ export class StreamRules {
 export class StreamOrder {
   private readonly ends = new Map<string, StreamEnd>();
   private readonly rules: StreamRules;
+  /** How many streams may have begun with an event that is hidden. */
+  private hiddenBeginnings = 0;
 
   constructor(models: readonly AnyReadModel[]) {
     this.rules = new StreamRules(models);
   }
 
+  /** The next event is hidden, and nothing says what it is. It may be the first of a stream, and no later one. */
+  hide(): void {
+    this.hiddenBeginnings += 1;
+  }
+
   /** The fault of the next event, in the order of positions. */
-  faultOf({ stream_id, stream_version, position, type }: LoggedEvent): string | undefined {
+  faultOf({ stream_id, stream_version, position, type }: StreamedEvent): string | undefined {
     const event = { version: stream_version, position, type };
-    const fault = this.rules.faultOf(event, this.ends.get(stream_id));
+    const fault = this.rules.faultOf(event, this.ends.get(stream_id) ?? this.hiddenBeginning(event));
     this.ends.set(stream_id, this.rules.endWith(event));
     return fault;
+  }
+
+  private hiddenBeginning({ version }: StreamEvent): StreamEnd | undefined {
+    if (version !== 2 || this.hiddenBeginnings === 0) return undefined;
+    this.hiddenBeginnings -= 1;
+    return { version: 1, position: 0, hasEnded: false };
   }
 }

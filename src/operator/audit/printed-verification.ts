@@ -1,13 +1,11 @@
-import type { Readable } from 'node:stream';
 import { READ_MODELS } from '../../api/read-models.js';
 import type { MaintenanceDatabase } from '../../database/index.js';
-import { type Fault, type KeptCheckpoint, verify, verifyFile } from '../../event-log/index.js';
+import { type Fault, type KeptCheckpoint, type StreamedEvent, verify, verifyFile } from '../../event-log/index.js';
 import type { CheckpointKeys } from '../checkpoint-keys.js';
 import { print, tell } from '../print.js';
 import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
-import { linesOf } from './ndjson.js';
 
 /** Checks the logs. Prints each fault on stdout and the result on stderr. Resolves with the number of faults. */
 export async function printVerification(
@@ -31,27 +29,40 @@ export async function printVerification(
   return output.end(keys, `${events} events of ${accounts} accounts`);
 }
 
-/** Checks the logs in a file in the same way, and says what cannot be checked in a file. */
+/** Where exported lines come from. */
+interface Source {
+  readonly name: string;
+  /** The number of events, if it is known. */
+  readonly size?: number | undefined;
+  /** What the feed tells of hidden events. Absent: nothing tells of them. */
+  readonly hiddenAt?: (position: number) => Promise<StreamedEvent | undefined>;
+}
+
+/** Checks exported logs in the same way, and says what cannot be checked of them. */
 export async function printFileVerification(
-  input: Readable,
+  lists: AsyncIterable<readonly string[]>,
   keys: CheckpointKeys,
   kept: readonly KeptCheckpoint[],
-): Promise<number> {
+  { name, size, hiddenAt }: Source,
+): Promise<{ readonly faults: number; readonly events: number }> {
   const output = new Verification();
-  output.progress.begin('verify', 'events');
-  const { events, isHeld } = await verifyFile(linesOf(input), READ_MODELS, {
+  output.progress.begin('verify', 'events', size, 'estimate');
+  const { events, isHeld, hidden } = await verifyFile(lists, READ_MODELS, {
     kept,
     keysOf: keys.of,
     unchecked: keys.unchecked,
     events: (count) => output.progress.add(count),
     fault: (one) => output.fault(one),
+    ...(hiddenAt !== undefined && { hiddenAt }),
   });
-  console.error(NOT_IN_FILE);
+  tell(`${name} has no schema, rights and tiles: audit verify checks them in the database`);
   if (!isHeld) console.error(NOT_HELD);
-  return output.end(keys, `${events} events of a file`);
+  if (hidden.length > 0) console.error(`hidden, with their hashes alone: ${hidden.join(', ')}`);
+  if (hidden.length > 0 && hiddenAt === undefined) console.error(NOT_TOLD);
+  return { faults: output.end(keys, `${events} events of ${name}`), events };
 }
 
-const NOT_IN_FILE = 'a file has no schema, rights and tiles: audit verify checks them in the database';
+const NOT_TOLD = 'a file does not say which events may be hidden: audit verify --url asks the feed';
 const NOT_HELD =
   'the log was held to no checkpoint: this check does not notice events that were edited and hashed again, or cut off at the end. Give a checkpoint with --checkpoint';
 

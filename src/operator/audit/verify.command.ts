@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { READ_MODELS } from '../../api/read-models.js';
 import { accountOf } from '../../event-log/index.js';
 import { CheckFailed, UsageError } from '../../kernel/operator-error.js';
@@ -6,11 +6,14 @@ import { appended } from '../appended-option.js';
 import { checkpointKeys } from '../checkpoint-keys.js';
 import { refuseUnknownAccount } from '../chosen-account.js';
 import { withExamples } from '../help.js';
+import { parseUrl } from '../http/http-url.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
 import { openInput } from './input-file.js';
 import { readKept } from './kept-checkpoints.js';
+import { linesOf } from './ndjson.js';
 import { printFileVerification, printVerification } from './printed-verification.js';
+import { verifyUrl } from './verify-url.js';
 
 export function addVerifyCommand(audit: Command): void {
   const command = audit
@@ -35,13 +38,18 @@ export function addVerifyCommand(audit: Command): void {
       '--file <export>',
       'check this file, which audit export wrote, without the database and the service; - for stdin',
     )
-    .action((options: VerifyOptions) =>
-      options.file === undefined ? verifyDatabase(options) : verifyExport(options.file, options),
-    );
+    .addOption(
+      new Option('--url <url>', 'check the log of an account over HTTP, without the database: the URL of the service')
+        .argParser(parseUrl)
+        .conflicts(['file', 'account']),
+    )
+    .option('--api-key-file <file>', 'with --url: file with the API key of an auditor or admin of the account')
+    .action(runVerify);
   withExamples(
     command,
     'audit verify',
     'audit verify --account ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --checkpoint witness/checkpoint',
+    'audit verify --url https://tunnels.example.com --api-key-file auditor.key --key log-key --checkpoint checkpoint',
     'audit verify --file account.ndjson --key log-key --checkpoint witness/checkpoint',
   );
 }
@@ -51,6 +59,15 @@ interface VerifyOptions {
   readonly key: readonly string[];
   readonly checkpoint: readonly string[];
   readonly file?: string;
+  readonly url?: URL;
+  readonly apiKeyFile?: string;
+}
+
+async function runVerify({ url, apiKeyFile, ...options }: VerifyOptions): Promise<void> {
+  if ((url === undefined) !== (apiKeyFile === undefined))
+    throw new UsageError('--url and --api-key-file need each other');
+  if (url !== undefined && apiKeyFile !== undefined) return verifyUrl(url, { apiKeyFile, ...options });
+  return options.file === undefined ? verifyDatabase(options) : verifyExport(options.file, options);
 }
 
 /** Reads the files before it opens the database, so that the operator hears of a mistake at once. */
@@ -74,5 +91,5 @@ async function verifyExport(file: string, { account, key, checkpoint }: VerifyOp
   const kept = await readKept(checkpoint, keys);
   const input = await openInput(file, 'audit export');
   lowerPriority();
-  if ((await printFileVerification(input, keys, kept)) > 0) throw new CheckFailed();
+  if ((await printFileVerification(linesOf(input), keys, kept, { name: 'a file' })).faults > 0) throw new CheckFailed();
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { messageOf } from '../../kernel/error-message.js';
 import { parseJsonObject } from '../../kernel/json-object.js';
 import { type Answer, HttpClient, type HttpMethod, readAnswer } from '../../kernel/network/http-client.js';
-import { retryAfterMsOf, Unavailable } from '../../kernel/network/unavailable.js';
+import { isTransientStatus, retryAfterMsOf, Unavailable } from '../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../kernel/operator-error.js';
 import { tell } from '../print.js';
 import { isConfidential } from './http-url.js';
@@ -10,12 +10,20 @@ import { isConfidential } from './http-url.js';
 const MAX_ANSWER_MS = 30_000;
 const MAX_QUOTED_CHARACTERS = 200;
 const PAGE_SIZE = 100;
+const LOST_TAIL = 410;
 
 interface Wanted {
   readonly accept: string;
   /** Whether the beginning of the text is enough. */
   readonly isEnough: (text: string) => boolean;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface WantedLines extends Pick<Wanted, 'signal'> {
+  /** The answer is cut soon after so many characters. */
+  readonly maxCharacters: number;
+  /** What to do if the log ends before the position that is asked for. */
+  readonly afterLoss: string;
 }
 
 /** An answer with a status of success. */
@@ -76,6 +84,27 @@ export class ServiceApi {
     const answer = await this.exchange('GET', path, { accept }, undefined, { isEnough, signal });
     if (answer.status === 200) return answer;
     throw this.refusalOf(answer);
+  }
+
+  /**
+   * The lines of an answer, or the first of them. Rejects with Unavailable if a later request may succeed, and with
+   * OperatorError otherwise.
+   */
+  async lines(
+    path: string,
+    { maxCharacters, afterLoss, signal }: WantedLines,
+  ): Promise<{ readonly lines: string[]; readonly isWhole: boolean }> {
+    const isEnough = (text: string): boolean => text.length >= maxCharacters && text.includes('\n');
+    const wanted = { accept: 'application/x-ndjson', isEnough, signal };
+    const { text, isWhole } = await this.get(path, wanted).catch((error: unknown) => {
+      const status = error instanceof Unavailable ? error.answer?.status : undefined;
+      if (!(error instanceof Unavailable) || status === undefined || isTransientStatus(status)) throw error;
+      const advice = status === LOST_TAIL ? `. ${afterLoss}` : '; is this the URL of the service?';
+      throw new OperatorError(`${this.name}: ${error.message}${advice}`);
+    });
+    const lines = text.split('\n');
+    if (lines.pop() !== '' && isWhole) throw new Unavailable('its answer ends within an event');
+    return { lines, isWhole };
   }
 
   /**

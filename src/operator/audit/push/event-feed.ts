@@ -1,12 +1,10 @@
 import { parseJsonObject } from '../../../kernel/json-object.js';
-import { isTransientStatus, Unavailable } from '../../../kernel/network/unavailable.js';
 import { OperatorError } from '../../../kernel/operator-error.js';
 import type { ServiceApi } from '../../http/service-api.js';
 
 /** A batch ends soon after this many characters, so that a collector with a limit of a megabyte accepts it. */
 const MAX_BATCH_CHARACTERS = 512 * 1024;
 const SOURCE = /^\/accounts\/(ac_\w+)$/;
-const LOST_TAIL = 410;
 
 export interface LogEvent {
   readonly account: string;
@@ -40,9 +38,9 @@ export class EventFeed {
    * that position, or if the first event cannot be read.
    */
   async batchAfter(position: number, maxEvents: number, signal: AbortSignal): Promise<Batch | undefined> {
-    const { text, isWhole } = await this.linesAfter(position, maxEvents, signal);
-    const lines = text.split('\n');
-    if (lines.pop() !== '' && isWhole) throw new Unavailable('its answer ends within an event');
+    const query = new URLSearchParams({ after: String(position), limit: String(maxEvents) });
+    const wanted = { maxCharacters: MAX_BATCH_CHARACTERS, afterLoss: COMMON_BEGINNING, signal };
+    const { lines, isWhole } = await this.api.lines(`events?${query}`, wanted);
     const problem = problemIn(lines.at(-1));
     // An event that cannot be read ends the answer. The events before it are sent first.
     if (problem !== undefined) lines.pop();
@@ -54,18 +52,6 @@ export class EventFeed {
       throw new OperatorError(`${this.service} ${what}: is this the URL of the service?`);
     }
     return { ...batchOf(lines, last), isEnd: isWhole && problem === undefined && lines.length < maxEvents };
-  }
-
-  private async linesAfter(position: number, maxEvents: number, signal: AbortSignal) {
-    const query = new URLSearchParams({ after: String(position), limit: String(maxEvents) });
-    const isEnough = (text: string): boolean => text.length >= MAX_BATCH_CHARACTERS && text.includes('\n');
-    const wanted = { accept: 'application/x-ndjson', isEnough, signal };
-    return this.api.get(`events?${query}`, wanted).catch((error: unknown) => {
-      const status = error instanceof Unavailable ? error.answer?.status : undefined;
-      if (!(error instanceof Unavailable) || status === undefined || isTransientStatus(status)) throw error;
-      const advice = status === LOST_TAIL ? `. ${COMMON_BEGINNING}` : '; is this the URL of the service?';
-      throw new OperatorError(`${this.service}: ${error.message}${advice}`);
-    });
   }
 }
 

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../../kernel/error-message.js';
-import { retry } from '../../../kernel/network/retry.js';
-import { UNTIL_AVAILABLE } from '../../../kernel/network/unavailable.js';
 import { OperatorError, UsageError } from '../../../kernel/operator-error.js';
+import { MAX_AWAY_MS, PAUSES_MS, patiently } from '../../http/patiently.js';
 import type { Collector } from './collector.js';
 import { type Batch, COMMON_BEGINNING, type EventFeed, type LogEvent } from './event-feed.js';
 
@@ -15,7 +13,7 @@ interface PushTimings {
   readonly onceMs: number;
 }
 
-const TIMINGS: PushTimings = { pollMs: 1_000, pausesMs: [1_000, 2_000, 4_000, 8_000, 10_000], onceMs: 30_000 };
+const TIMINGS: PushTimings = { pollMs: 1_000, pausesMs: PAUSES_MS, onceMs: MAX_AWAY_MS };
 
 /** What to push, and where to begin. */
 export interface Push {
@@ -110,20 +108,11 @@ export class LogPush {
     return (await this.patiently(() => this.log.batchAfter(position - 1, 1, this.signal)))?.last;
   }
 
-  /** Repeats a question until the service answers. Says once that it waits. */
-  private async patiently<T>(ask: () => Promise<T>): Promise<T> {
-    const { signal, timings } = this;
-    const deadline = this.push.once ? performance.now() + timings.onceMs : undefined;
-    let wasAway = false;
-    const failed = (error: unknown, pauseMs: number | undefined): void => {
-      const what = `${this.log.service} gives no events: ${messageOf(error)}`;
-      if (pauseMs === undefined) throw new OperatorError(`${what}. Try again when it does`);
-      if (!wasAway) this.report(`${what}; asking again until it does`);
-      wasAway = true;
-    };
-    const answer = await retry(ask, { ...UNTIL_AVAILABLE, pausesMs: timings.pausesMs, signal, deadline, failed });
-    if (wasAway) this.report(`${this.log.service} answers again`);
-    return answer;
+  private patiently<T>(ask: () => Promise<T>): Promise<T> {
+    const { signal, report, log } = this;
+    const { pausesMs, onceMs } = this.timings;
+    const maxAwayMs = this.push.once ? onceMs : undefined;
+    return patiently(ask, { name: log.service, report, signal, pausesMs, maxAwayMs });
   }
 }
 

@@ -19,12 +19,12 @@ export class WitnessedService {
     return this.api.name;
   }
 
-  logKey(signal: AbortSignal): Promise<string> {
+  logKey(signal?: AbortSignal): Promise<string> {
     return this.get('log/key', signal);
   }
 
   /** `known`: the checkpoint that the witness has kept. The service raises an alarm if its log does not continue it. */
-  checkpoint(known: string | undefined, signal: AbortSignal): Promise<string> {
+  checkpoint(known: string | undefined, signal?: AbortSignal): Promise<string> {
     const query = known === undefined ? '' : `?${new URLSearchParams({ known })}`;
     return this.get(`log/checkpoint${query}`, signal);
   }
@@ -38,7 +38,7 @@ export class WitnessedService {
     return proof.map((hash) => Buffer.from(String(hash), 'base64'));
   }
 
-  private async get(path: string, signal: AbortSignal): Promise<string> {
+  private async get(path: string, signal?: AbortSignal): Promise<string> {
     const isEnough = (text: string): boolean => text.length > MAX_ANSWER_CHARACTERS;
     const { text, isWhole } = await this.api.get(path, { accept: '*/*', isEnough, signal }).catch((error: unknown) => {
       if (!(error instanceof Unavailable)) throw error;
