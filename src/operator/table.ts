@@ -1,5 +1,12 @@
 import { print } from './print.js';
 
+/** The option of each command that prints items. */
+export const JSON_OPTION = ['--json', 'print each item as a line of JSON'] as const;
+
+export interface Printing {
+  readonly json?: true | undefined;
+}
+
 /** A column of a table: its title, and its text for an item. */
 export type Columns<Item> = Readonly<Record<string, (item: Item) => string>>;
 
@@ -10,7 +17,7 @@ export type Columns<Item> = Readonly<Record<string, (item: Item) => string>>;
 export function printItems<Item extends object>(
   items: readonly Item[],
   columns: Columns<Item>,
-  { json }: { readonly json?: true | undefined },
+  { json }: Printing,
 ): void {
   const lines = json === true ? items.map((item) => JSON.stringify(item)) : linesOf(items, columns);
   for (const line of lines) print(line);
@@ -23,7 +30,7 @@ function linesOf<Item extends object>(items: readonly Item[], columns: Columns<I
 }
 
 /** Prints what a command has made: its id, or with `json` all of it. */
-export const printMade = (item: { readonly id: string }, { json }: { readonly json?: true | undefined }): void =>
+export const printMade = (item: { readonly id: string }, { json }: Printing): void =>
   print(json === true ? JSON.stringify(item) : item.id);
 
 /** Two blanks between the columns, each as wide as its longest text. */

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import type { Pool } from 'pg';
 import { DEFAULT_ADMIN_EMAIL } from '../../api/access/accounts/default-admin-email.js';
 import { withExamples } from '../help.js';
-import { print } from '../print.js';
 import { onDatabase, READS } from '../run-on-database.js';
+import { type Columns, JSON_OPTION, type Printing, printItems } from '../table.js';
 import type { CreateOptions } from './create-account.js';
 
 export function accountsCommands(accounts: Command): void {
@@ -25,21 +25,29 @@ export function accountsCommands(accounts: Command): void {
     .description(
       'List the accounts, the oldest first. Each line holds the id, creation time, number of events and name, separated by tabs',
     )
-    .action(() => onDatabase(READS, ({ pool }) => printAccounts(pool)));
+    .option(...JSON_OPTION)
+    .action((options: Printing) => onDatabase(READS, ({ pool }) => printAccounts(pool, options)));
   withExamples(list, 'accounts list');
 }
 
 interface AccountRow {
   readonly id: string;
   readonly created_at: Date;
-  readonly events: string;
+  readonly events: number;
   readonly name: string;
 }
 
-async function printAccounts(pool: Pool): Promise<void> {
+const COLUMNS: Columns<AccountRow> = {
+  ID: ({ id }) => id,
+  CREATED: ({ created_at }) => created_at.toISOString(),
+  EVENTS: ({ events }) => String(events),
+  NAME: ({ name }) => name,
+};
+
+async function printAccounts(pool: Pool, options: Printing): Promise<void> {
   const { rows } = await pool.query<AccountRow>(
-    `select a.id, a.created_at, h.size as events, a.name from accounts a
+    `select a.id, a.created_at, h.size::float8 as events, a.name from accounts a
      join log_heads h on h.account_id = a.account_id order by a.created_at, a.id`,
   );
-  for (const { id, created_at, events, name } of rows) print([id, created_at.toISOString(), events, name].join('\t'));
+  printItems(rows, COLUMNS, options);
 }

@@ -5,6 +5,7 @@ import { UsageError } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { print, tell } from '../print.js';
 import { onDatabase, READS, WRITES } from '../run-on-database.js';
+import { type Columns, JSON_OPTION, type Printing, printItems } from '../table.js';
 
 export function addAlarmsCommand(audit: Command): void {
   const alarms = audit
@@ -13,7 +14,8 @@ export function addAlarmsCommand(audit: Command): void {
       'List the open alarms. An alarm says that a log is no longer the one that was signed. Each line on stdout holds the account, what is lost (tail, checkpoints, events or tiles), when the alarm was raised, and what was found, separated by tabs',
     )
     .option('--all', 'also list the alarms that have ended, with the time and the reason at the end of the line')
-    .action(({ all }: { all?: true }) => onDatabase(READS, (database) => printAlarms(database, all === true)));
+    .option(...JSON_OPTION)
+    .action((options: ListOptions) => onDatabase(READS, (database) => printAlarms(database, options)));
   withExamples(alarms, 'audit alarms', 'audit alarms --all');
   const end = alarms
     .command('end')
@@ -26,6 +28,10 @@ export function addAlarmsCommand(audit: Command): void {
   withExamples(end, "audit alarms end ac_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA --reason 'restored from the backup of May 3'");
 }
 
+interface ListOptions extends Printing {
+  readonly all?: true;
+}
+
 interface AlarmRow {
   readonly account_id: string;
   readonly loss: string;
@@ -35,12 +41,21 @@ interface AlarmRow {
   readonly reason: string | null;
 }
 
-async function printAlarms({ pool }: Pick<MaintenanceDatabase, 'pool'>, all: boolean): Promise<void> {
+const COLUMNS: Columns<AlarmRow> = {
+  ACCOUNT: ({ account_id }) => account_id,
+  LOST: ({ loss }) => loss,
+  RAISED: ({ raised_at }) => raised_at.toISOString(),
+  FOUND: ({ what }) => what,
+};
+const ENDING: Columns<AlarmRow> = {
+  ENDED: ({ ended_at }) => ended_at?.toISOString() ?? '',
+  REASON: ({ reason }) => reason ?? '',
+};
+
+async function printAlarms({ pool }: Pick<MaintenanceDatabase, 'pool'>, options: ListOptions): Promise<void> {
+  const all = options.all === true;
   const { rows } = await pool.query<AlarmRow>(ALARMS, [all]);
-  for (const { account_id, loss, raised_at, what, ended_at, reason } of rows) {
-    const ending = ended_at === null ? [] : [ended_at.toISOString(), reason];
-    print([account_id, loss, raised_at.toISOString(), what, ...ending].join('\t'));
-  }
+  printItems(rows, all ? { ...COLUMNS, ...ENDING } : COLUMNS, options);
   if (rows.length === 0) tell(all ? 'no alarm was ever raised' : 'no alarm is open');
 }
 

@@ -19,6 +19,14 @@ export function eventLine(event: RecordedEvent): string {
   return `${recordedAt}  ${accountId} ${position}  ${type}  ${streamId} version ${streamVersion}  ${originOf(event)}`;
 }
 
+/** The same as a line of JSON. */
+export const eventJson = (event: RecordedEvent): string => JSON.stringify(factsOf(event));
+
+const factsOf = (event: RecordedEvent) => ({
+  ...{ time: event.recordedAt, account_id: event.accountId, position: event.position, type: event.type },
+  ...{ id: event.streamId, version: event.streamVersion, ...parseMetadata(event) },
+});
+
 /** Who made an event, with which key, from where, and what it belongs to. */
 function originOf(event: RecordedEvent): string {
   const { actor, api_key_id, token_id, ip, user_agent, operation_id, ...ids } = parseMetadata(event);
@@ -39,13 +47,19 @@ function originOf(event: RecordedEvent): string {
 export async function* historyLines(
   model: AnyReadModel,
   events: AsyncIterable<ReplayableEvent>,
+  json?: true,
 ): AsyncGenerator<string> {
   let entity: Entity<unknown> | undefined;
   for await (const event of events) {
     const before = entity;
     entity = foldRecorded(model, before, event);
+    const changes = changesBetween(model, before, entity);
+    if (json === true) {
+      yield JSON.stringify({ ...factsOf(event), changes });
+      continue;
+    }
     yield `${event.recordedAt}  version ${event.streamVersion}, position ${event.position}  ${event.type}  ${originOf(event)}`;
-    yield* changesBetween(model, before, entity).map(before === undefined ? initialValue : changedValue);
+    yield* changes.map(before === undefined ? initialValue : changedValue);
   }
 }
 

@@ -13,6 +13,7 @@ import { UsageError } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';
 import { onDatabase, READS } from '../run-on-database.js';
+import { JSON_OPTION, type Printing } from '../table.js';
 import { changedValue, historyLines, initialValue } from './format.js';
 
 const SAMPLE_ID = 'sshcr_2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
@@ -23,7 +24,8 @@ export function addShowCommand(audit: Command): void {
     .command('show')
     .description('Print the history of a resource: each change, who made it, with which key and from where')
     .argument('<id>', ID)
-    .action((id: string) => onDatabase(READS, ({ pool }) => printHistory(pool, id)));
+    .option(...JSON_OPTION)
+    .action((id: string, options: Printing) => onDatabase(READS, ({ pool }) => printHistory(pool, id, options)));
   withExamples(show, `audit show ${SAMPLE_ID}`);
 }
 
@@ -34,9 +36,8 @@ export function addDiffCommand(audit: Command): void {
     .argument('<id>', ID)
     .requiredOption('--from <moment>', 'a log position, or an RFC 3339 time')
     .option('--to <moment>', 'a log position, or an RFC 3339 time (default: now)')
-    .action((id: string, { from, to }: { from: string; to?: string }) =>
-      onDatabase(READS, ({ pool }) => printDiff(pool, id, from, to)),
-    );
+    .option(...JSON_OPTION)
+    .action((id: string, options: DiffOptions) => onDatabase(READS, ({ pool }) => printDiff(pool, id, options)));
   withExamples(
     diff,
     `audit diff ${SAMPLE_ID} --from 17 --to 18`,
@@ -44,11 +45,11 @@ export function addDiffCommand(audit: Command): void {
   );
 }
 
-async function printHistory(pool: Pool, id: string): Promise<void> {
+async function printHistory(pool: Pool, id: string, { json }: Printing): Promise<void> {
   const { accountId, model } = await findResource(pool, id);
-  print(`${id} of account ${accountId}`);
+  if (json !== true) print(`${id} of account ${accountId}`);
   const events = new LogReader(pool).ofStreams(accountId, [id], Number.MAX_SAFE_INTEGER);
-  for await (const line of historyLines(model, events)) print(line);
+  for await (const line of historyLines(model, events, json)) print(line);
 }
 
 interface FoundResource {
@@ -68,7 +69,12 @@ async function findResource(pool: Pool, id: string): Promise<FoundResource> {
   return { accountId: found.account_id, model: readModelOf(id) };
 }
 
-async function printDiff(pool: Pool, id: string, from: string, to: string | undefined): Promise<void> {
+interface DiffOptions extends Printing {
+  readonly from: string;
+  readonly to?: string;
+}
+
+async function printDiff(pool: Pool, id: string, { from, to, json }: DiffOptions): Promise<void> {
   const { accountId, model } = await findResource(pool, id);
   const [reader, positions] = [new LogReader(pool), new LogPositions(pool, AS_COMMITTED)];
   const positionOf = (name: string, moment: string | undefined): Promise<number> =>
@@ -77,7 +83,12 @@ async function printDiff(pool: Pool, id: string, from: string, to: string | unde
     reader.entityAt(model, { accountId, id }, position);
   const [first, last] = [await positionOf('--from', from), await positionOf('--to', to)];
   if (first > last) throw new UsageError(`--from (position ${first}) is later than --to (position ${last})`);
-  for (const line of diffLines(id, model, await at(first), await at(last))) print(line);
+  const [before, after] = [await at(first), await at(last)];
+  const lines =
+    json === true
+      ? changesBetween(model, before, after).map((change) => JSON.stringify(change))
+      : diffLines(id, model, before, after);
+  for (const line of lines) print(line);
 }
 
 function diffLines(

@@ -4,6 +4,7 @@ import { messageOf } from '../../kernel/error-message.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
 import { withExamples } from '../help.js';
 import { print } from '../print.js';
+import { JSON_OPTION, type Printing } from '../table.js';
 import { DATABASE_CHECKS } from './database-checks.js';
 import { type Finding, lineOf, wrong } from './finding.js';
 import { checkIssuer } from './issuer-check.js';
@@ -12,14 +13,14 @@ import { findServer } from './server-check.js';
 import { checkSettings } from './settings-check.js';
 
 export function doctorCommand(command: Command): void {
-  withExamples(command.action(runDoctor), 'doctor');
+  withExamples(command.option(...JSON_OPTION).action(runDoctor), 'doctor');
 }
 
 /** The settings that say where the database is. */
 const PLACES = ['DATABASE_URL', 'DATA_DIR'];
 
-async function runDoctor(): Promise<void> {
-  const report = new Report();
+async function runDoctor(options: Printing): Promise<void> {
+  const report = new Report(options);
   const { findings, config, broken } = checkSettings(process.env);
   report.add('settings', findings);
   // Without these settings it would check another database than the one of the service.
@@ -48,9 +49,11 @@ async function checkDatabase(report: Report, config: Config): Promise<void> {
 class Report {
   hasWrong = false;
 
+  constructor(private readonly options: Printing) {}
+
   add(check: string, findings: readonly Finding[]): void {
     for (const finding of findings) {
-      print(lineOf(check, finding));
+      print(this.options.json === true ? JSON.stringify({ check, ...finding }) : lineOf(check, finding));
       this.hasWrong ||= finding.level === 'wrong';
     }
   }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../kernel/operator-error.js';
+import { JSON_OPTION } from '../table.js';
 import { parseUrl } from './http-url.js';
 import { readLogin } from './login-file.js';
 import { ServiceApi } from './service-api.js';
@@ -22,7 +23,7 @@ export const withDestination = (command: Command, ...examples: readonly string[]
   withServiceExamples(command, ...examples)
     .option('--url <url>', 'the URL of the service, with --key-file', parseUrl)
     .option('--key-file <file>', 'file with the API key, with --url')
-    .option('--json', 'print each item as a line of JSON');
+    .option(...JSON_OPTION);
 
 /** The same for a command that only has commands below it. */
 export const withServiceExamples = (command: Command, ...examples: readonly string[]): Command =>
