@@ -40,7 +40,7 @@ describe('a start on an embedded database', () => {
     expect(calls).toMatchObject({ file, msg: `first calls to try are in ${file}` });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const text = await readFile(file, 'utf8');
-    expect(text.startsWith(`Try it in another terminal:\n  export API=${url} API_KEY=`)).toBe(true);
+    expect(text.startsWith(`log in    npx tunnel-access login ${url}\nAPI key   `)).toBe(true);
     const [key = ''] = KEY.exec(text) ?? [];
     const client = new ApiClient(url, key);
     const { body } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
