@@ -11,6 +11,7 @@ const SRC = new URL('../src', import.meta.url).pathname;
  */
 const FLOORS: readonly (readonly string[])[] = [
   ['main.ts', 'operator/cli.ts'],
+  ['operator/commands.ts'],
   ['operator/doctor', 'operator/projections'],
   ['operator/audit'],
   ['operator'],

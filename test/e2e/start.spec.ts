@@ -95,7 +95,10 @@ describe('the log of a start', () => {
     const shown = output()
       .replaceAll('\r', '')
       .replace(/^(\d\d:\d\d:\d\d INFO .*\n)+/, '');
-    const steps = [`  log in    npx tunnel-access login ${url}`, `  API key   ${key}  (for the login; shown only once)`];
+    const steps = [
+      `  log in    npx tunnel-access login ${url}`,
+      `  API key   ${key}  (for the login; shown only once)`,
+    ];
     const lines = ['', `Tunnel access service is ready at ${url}`, '', ...steps, `  docs      ${url}/docs`];
     expect(shown.startsWith(lines.join('\n'))).toBe(true);
     expect(shown).not.toContain('ac_');
