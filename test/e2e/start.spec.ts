@@ -85,7 +85,7 @@ describe('a start on an embedded database', () => {
 describe('the log of a start', () => {
   it('is for people on a terminal: the welcome with two calls, a line for each change, errors and the stop', async () => {
     const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', DATA_DIR: dataDir(), PORT: '0' };
-    const { output, interrupt } = await startInForeground(`${process.execPath} dist/src/main.js`, 'README.md\r\n', {
+    const { output, interrupt } = await startInForeground(`${process.execPath} dist/src/main.js`, 'README.md', {
       cwd: REPOSITORY,
       env,
     });
