@@ -12,14 +12,14 @@ import { linesOf } from './ndjson.js';
 /** Checks the logs. Prints each fault on stdout and the result on stderr. Resolves with the number of faults. */
 export async function printVerification(
   database: MaintenanceDatabase,
-  account: string | undefined,
+  scope: { readonly account: string | undefined; readonly hasRecords: boolean },
   keys: CheckpointKeys,
   kept: readonly KeptCheckpoint[],
 ): Promise<number> {
   const output = new Verification();
   const { progress } = output;
   const { accounts, events } = await verify(database, READ_MODELS, {
-    account,
+    ...scope,
     keysOf: keys.of,
     unchecked: keys.unchecked,
     kept,
@@ -51,7 +51,8 @@ export async function printFileVerification(
   return output.end(keys, `${events} events of a file`);
 }
 
-const NOT_IN_FILE = 'a file has no schema, rights and tiles: audit verify checks them in the database';
+const NOT_IN_FILE =
+  'a file has no schema, rights and tiles: audit verify checks them in the database, and compares the records there';
 const NOT_HELD =
   'the log was held to no checkpoint: this check does not notice events that were edited and hashed again, or cut off at the end. Give a checkpoint with --checkpoint';
 
