@@ -25,8 +25,8 @@ export class TunnelRecords1796169600011 extends Topic {
       bytes_in bigint,
       bytes_out bigint,
       connections bigint,
-      transaction_id xid8 default pg_current_xact_id(),
       settled_at timestamptz not null default clock_timestamp(),
+      transaction_id xid8 default pg_current_xact_id(),
       constraint tunnel_session_records_pk primary key (account_id, id)
     ) partition by range (id);
     create table tunnel_session_records_default partition of tunnel_session_records default;

@@ -43,7 +43,7 @@ const SCHEMA = {
   BindDecisions1796169600008: '7d9e09a570409780',
   Transparency1796169600009: '3e5e1b13b4b89efd',
   TunnelSessions1796169600010: '4458da504490e717',
-  TunnelRecords1796169600011: 'a6472e0f1e8e77fb',
+  TunnelRecords1796169600011: '2aa7bd8d1f38ad68',
   Reservations1796169600012: '97fc2b9418191b3c',
 };
 

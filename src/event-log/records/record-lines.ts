@@ -13,12 +13,13 @@ export type RecordTable = (typeof RECORD_TABLES)[number];
 export const IN_UTC: NamedStatement = { name: 'in_utc', text: `select set_config('timezone', 'UTC', true)` };
 
 /**
- * SQL for the line of a row `t`. It leaves out columns that are null, so that a column which is added later changes no
- * line of before. The id of the transaction says nothing to another server.
+ * SQL for the line of a row `t`, with its columns by name. It leaves out columns that are null, so that a column which
+ * is added later changes no line of before. The id of the transaction says nothing to another server.
  */
 export const recordLine = (table: string): string =>
-  `concat('{"table":"${table}","row":', (select jsonb_object_agg(key, value) - 'transaction_id'
-    from jsonb_each(to_jsonb(t)) where value <> 'null'), '}')`;
+  `concat('{"table":"${table}","row":{', (
+    select string_agg(concat(to_json(key), ':', value), ',' order by key collate "C") from jsonb_each(to_jsonb(t))
+    where value <> 'null' and key <> 'transaction_id'), '}}')`;
 
 /** The rows of account $1 that settled from $2 on and before $3. The rows of no account are not in the index. */
 export const SETTLED = `t.account_id = $1 and t.account_id <> '' and t.settled_at >= $2 and t.settled_at < $3`;
