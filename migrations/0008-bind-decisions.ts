@@ -1,12 +1,12 @@
 import { Topic } from './topic.js';
 
 /** Bind decisions sent to gateways, and the last use of each credential. Not read models: no event makes these rows. */
-export class BindDecisions1796083200008 extends Topic {
+export class BindDecisions1796169600008 extends Topic {
   protected readonly schema = `
     -- account_id, credential_id and owner_id are empty if the key is unknown, and gateway_name is null of a token without a name.
     -- The columns from log_position on are what a decision needs to be made again from the log: the position of the account's
     -- log, the rule, the database's time by which credentials had expired, the circumstances that are settings, and how many
-    -- rules of a key counted.
+    -- rules of a key counted. settled_at is when the row was written: from then on it does not change. See 0011.
     create table bind_decisions (
       account_id text collate "C" not null,
       id text collate "C" not null,
@@ -28,6 +28,7 @@ export class BindDecisions1796083200008 extends Topic {
       key_denied boolean,
       gateway_account text collate "C",
       max_rules int,
+      settled_at timestamptz not null default clock_timestamp(),
       constraint bind_decisions_pk primary key (account_id, id)
     ) partition by range (id);
     create table bind_decisions_default partition of bind_decisions default;
@@ -37,6 +38,7 @@ export class BindDecisions1796083200008 extends Topic {
     create index bind_decisions_credential on bind_decisions (account_id, credential_id, id) where account_id <> '';
     create index bind_decisions_gateway on bind_decisions (account_id, gateway_name, id)
     where account_id <> '' and gateway_name is not null;
+    create index bind_decisions_settled on bind_decisions (account_id, settled_at) where account_id <> '';
 
     create function refuse_change_of_decisions() returns trigger language plpgsql as $$
     begin

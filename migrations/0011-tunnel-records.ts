@@ -4,8 +4,10 @@ import { Topic } from './topic.js';
  * Tunnel sessions, tunnels and edge connections that ended, and what keeps the partitions of all records. The time in an id is
  * the time of the end.
  */
-export class TunnelRecords1796083200011 extends Topic {
+export class TunnelRecords1796169600011 extends Topic {
   protected readonly schema = `
+    -- settled_at: from then on the row does not change, and an hour of records is sealed by it. It is when the row was written. A
+    -- session that was lost with its gateway may be open still and lose its record: it is settled two days later.
     create table tunnel_session_records (
       account_id text collate "C" not null,
       id text collate "C" not null,
@@ -23,6 +25,7 @@ export class TunnelRecords1796083200011 extends Topic {
       bytes_in bigint,
       bytes_out bigint,
       connections bigint,
+      settled_at timestamptz not null default clock_timestamp(),
       transaction_id xid8 default pg_current_xact_id(),
       constraint tunnel_session_records_pk primary key (account_id, id)
     ) partition by range (id);
@@ -31,6 +34,7 @@ export class TunnelRecords1796083200011 extends Topic {
     -- Partial, although they have all rows: only statements that repeat the condition take them, and take no other.
     create index tunnel_session_records_credential on tunnel_session_records (account_id, credential_id, id)
     where account_id <> '';
+    create index tunnel_session_records_settled on tunnel_session_records (account_id, settled_at) where account_id <> '';
     create index tunnel_session_records_transaction on tunnel_session_records (transaction_id);
 
     create table tunnel_records (
@@ -47,10 +51,12 @@ export class TunnelRecords1796083200011 extends Topic {
       bytes_in bigint,
       bytes_out bigint,
       connections bigint,
+      settled_at timestamptz not null default clock_timestamp(),
       constraint tunnel_records_pk primary key (account_id, id)
     ) partition by range (id);
     create table tunnel_records_default partition of tunnel_records default;
     create index tunnel_records_session on tunnel_records (account_id, session_id, id);
+    create index tunnel_records_settled on tunnel_records (account_id, settled_at) where account_id <> '';
 
     create table edge_connection_records (
       account_id text collate "C" not null,
@@ -69,12 +75,14 @@ export class TunnelRecords1796083200011 extends Topic {
       bytes_in bigint,
       bytes_out bigint,
       logs jsonb,
+      settled_at timestamptz not null default clock_timestamp(),
       constraint edge_connection_records_pk primary key (account_id, id)
     ) partition by range (id);
     create table edge_connection_records_default partition of edge_connection_records default;
     create index edge_connection_records_edge on edge_connection_records (account_id, edge_id, id) where account_id <> '';
     create index edge_connection_records_credential on edge_connection_records (account_id, credential_id, id)
     where account_id <> '' and credential_id is not null;
+    create index edge_connection_records_settled on edge_connection_records (account_id, settled_at) where account_id <> '';
 
     -- The smallest id of a second: see firstIdOf in src/kernel/ids.ts.
     create function ksuid_floor(prefix text, at timestamptz) returns text language plpgsql immutable strict parallel safe as $$
@@ -107,8 +115,8 @@ export class TunnelRecords1796083200011 extends Topic {
       prefix constant text := json_build_object('bind_decisions', 'bd', 'tunnel_session_records', 'tsr', 'tunnel_records', 'tnr',
         'edge_connection_records', 'ec') ->> record;
       late constant text := record || '_default';
-      -- No caller drops what is new.
-      kept constant timestamptz := least(oldest, now() - interval '1 day');
+      -- No caller drops what is new. Whole days go, since a check of what was sealed knows days alone.
+      kept constant timestamptz := date_trunc('day', least(oldest, now() - interval '1 day'));
       day timestamptz;
       part text;
       is_late boolean;

@@ -33,18 +33,18 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1796083200001: '78574f8da0303c40',
-  Accounts1796083200002: '5cf5f713378237f0',
-  SshCredentials1796083200003: '23ab3ce21cbdd348',
-  TcpEdges1796083200004: 'a10cd121a71e9b51',
-  IpPolicies1796083200005: 'f172f750c91711df',
-  TunnelGroups1796083200006: '3ff5848d18d91d27',
-  Claims1796083200007: '77d56f0ab282ffff',
-  BindDecisions1796083200008: '2e9daa37f1bd0d3a',
-  Transparency1796083200009: '3e5e1b13b4b89efd',
-  TunnelSessions1796083200010: '4458da504490e717',
-  TunnelRecords1796083200011: 'faa343e4ed09a8b9',
-  Reservations1796083200012: '97fc2b9418191b3c',
+  EventLog1796169600001: '78574f8da0303c40',
+  Accounts1796169600002: '5cf5f713378237f0',
+  SshCredentials1796169600003: '23ab3ce21cbdd348',
+  TcpEdges1796169600004: 'a10cd121a71e9b51',
+  IpPolicies1796169600005: 'f172f750c91711df',
+  TunnelGroups1796169600006: '3ff5848d18d91d27',
+  Claims1796169600007: '77d56f0ab282ffff',
+  BindDecisions1796169600008: '7d9e09a570409780',
+  Transparency1796169600009: '3e5e1b13b4b89efd',
+  TunnelSessions1796169600010: '4458da504490e717',
+  TunnelRecords1796169600011: '2aa7bd8d1f38ad68',
+  Reservations1796169600012: '97fc2b9418191b3c',
 };
 
 /** The SQL of each migration, without comments and blanks. */

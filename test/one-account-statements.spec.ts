@@ -48,6 +48,7 @@ const WITHOUT_ACCOUNT = {
   'rounds of the service: the sealer, removals of what deleted owners had, the record of decisions and its purge': [
     'sealed_states',
     'next_log',
+    'unsealed_records',
     'take_pending_removal',
     'write_bind_decisions',
     'accounts_with_usage',

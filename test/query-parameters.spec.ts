@@ -20,7 +20,8 @@ function documentedFor(route: string): string[] {
 }
 
 /** These refuse an unknown parameter; the other routes ignore it, except in strict mode. */
-const REFUSES_UNKNOWN = /^GET \/(events|log\/export|bind_decisions|.+_records|.+\/events|tunnel_sessions\/changes)$/;
+const REFUSES_UNKNOWN =
+  /^GET \/(events|log\/(?:export|records)|bind_decisions|.+_records|.+\/events|tunnel_sessions\/changes)$/;
 const ROUTES = Object.keys(SAMPLES);
 const DOCUMENTED = ROUTES.flatMap((route) => documentedFor(route).map((name) => [route, name] as const));
 /** Official clients send these empty. */

@@ -1,4 +1,4 @@
-import type { AnyReadModel } from '../event-log/index.js';
+import { type AnyReadModel, sealedRecordsReadModel } from '../event-log/index.js';
 import { accountsReadModel } from './access/accounts/accounts.read-model.js';
 import { principalsReadModel } from './access/accounts/principals.read-model.js';
 import { apiKeysReadModel } from './access/api-keys/api-keys.read-model.js';
@@ -26,6 +26,7 @@ export const READ_MODELS: readonly AnyReadModel[] = [
   reservedDomainsReadModel,
   tcpEdgesReadModel,
   tunnelSessionsReadModel,
+  sealedRecordsReadModel,
   principalsReadModel,
 ];
 

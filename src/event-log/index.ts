@@ -43,6 +43,10 @@ export {
   type Row,
   type Table,
 } from './read-model.js';
+
+// Sealed records
+export { RECORD_TABLES, RecordPages } from './records/record-lines.js';
+export { type RecordsSealed, SealedDays, sealedRecordsReadModel, sealedStreamOf } from './records/sealed-records.js';
 export { exportAll, exportLog } from './transfer/export-all.js';
 // Export and import
 export { exportPage } from './transfer/export-pages.js';

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 export type IdPrefix =
   | ('ac' | 'ak' | 'bot' | 'op' | 'usr')
   | ('bkdtg' | 'edgtcp' | 'ipp' | 'ipr' | 'ra' | 'rd' | 'sshcr')
-  | ('bd' | 'ec' | 'tnr' | 'tsr')
+  | ('bd' | 'ec' | 'rec' | 'tnr' | 'tsr')
   | ('gw' | 'tn' | 'ts');
 
 const KSUID_EPOCH_SECONDS = 1_400_000_000;
@@ -85,4 +85,13 @@ const ID = /^[a-z]+_[0-9A-Za-z]{27}$/;
  */
 export function isId(text: string, prefix?: IdPrefix): boolean {
   return ID.test(text) && (prefix === undefined || text.startsWith(`${prefix}_`));
+}
+
+/** The day of UTC in an id, such as `2026-11-21`. Empty for a text that is no id. */
+export function dayOf(id: string): string {
+  if (!isId(id)) return '';
+  let ksuid = 0n;
+  for (const character of id.slice(-KSUID_CHARACTERS)) ksuid = ksuid * 62n + BigInt(BASE62.indexOf(character));
+  const seconds = Number(ksuid >> BITS_AFTER_SECOND) + KSUID_EPOCH_SECONDS;
+  return new Date(seconds * 1000).toISOString().slice(0, 10);
 }

@@ -133,7 +133,7 @@ describe('audit verify --checkpoint, and --file with an export', () => {
         expect(stderr).toContain(`is held to the checkpoint of ${size} events in ${path(`kept-${size}`)}`);
       expect(stderr).toMatch(new RegExp(`^${SIZE} events of (1 accounts|a file) in \\S+ s: all in order$`, 'm'));
     }
-    expect(checks[1]?.stderr).toContain('a file has no schema, rights and tiles');
+    expect(checks[1]?.stderr).toContain('a file has no schema, rights, tiles and records');
     expect(await runCliOn(exported, {}, 'audit', 'verify', '--file', '-')).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(

@@ -1,5 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { RecordSeals } from '../../src/api/audit/evidence/record-seals.js';
+import { EventLog } from '../../src/event-log/append/event-log.js';
 import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
+import { idAt } from '../../src/kernel/ids.js';
 import type { Answer } from './api-client.js';
 import { FROZEN, frozenLogs, frozenRows, typesWithout } from './frozen-logs.js';
 import { newPublicKey } from './keys.js';
@@ -57,6 +60,22 @@ async function changeEverything(walk: Walk, strict: Service): Promise<void> {
   done(await strict.admin.patch(`/edges/tcp/${edge.body.id}`, { hostports: [...hostports, 'b.example.test:1'] }));
   done(await admin.client.post('/reserved_domains', { domain: '*.B\u00fccher.Example.test.', region: 'us' }));
   done(await admin.client.delete(`/users/${user.id}`));
+  await sealRecord(service, admin.accountId);
+}
+
+/** Seals a record of a day that every copy of the log takes for past its retention. */
+async function sealRecord({ pool }: Service, accountId: string): Promise<void> {
+  const times = { started_at: new Date(0), ended_at: new Date(0), settled_at: new Date(0), reason: 'client' };
+  const record = { account_id: accountId, id: idAt('ec', new Date(0)), edge_id: 'e', hostport: 'h', gateway_id: 'g' };
+  await pool.query(
+    'insert into edge_connection_records select * from json_populate_record(null::edge_connection_records, $1)',
+    [JSON.stringify({ ...record, ...times })],
+  );
+  const seals = new RecordSeals(pool, new EventLog(pool, () => undefined));
+  for (let isSealed = false; !isSealed; ) {
+    await seals.next(new AbortController().signal);
+    isSealed = (await pool.query(`select from events where type = 'records_sealed.v1'`)).rows.length > 0;
+  }
 }
 
 function done(answer: Answer): Answer {

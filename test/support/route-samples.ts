@@ -231,6 +231,7 @@ const EVIDENCE_SAMPLES: Record<string, Sample> = {
   'GET /log/checkpoint': { query: sealed },
   'GET /log/tile/*': { query: sealed, rest: '0/000.p/1' },
   'GET /log/export': { query: async () => ({ limit: '5' }) },
+  'GET /log/records': { query: async () => ({ from: '2026-01-01T00:00:00Z', to: '2026-01-01T01:00:00Z' }) },
   'GET /log/proof': { query: async (walk) => ({ ...(await sealed(walk)), position: '1' }) },
   'GET /log/consistency': { query: async (walk) => ({ ...(await sealed(walk)), from: '1', to: '1' }) },
 };

@@ -28,9 +28,8 @@ export class ExportController {
       id: 'exportLog',
       summary: 'Export the log',
       description:
-        'A line of JSON for each event, as `audit export` writes it: all that its leaf hash is made of. An event with a ' +
-        'hash of an API key has its position, its leaf hash and `hidden: true` alone. `after` goes on where a file ends. ' +
-        '`after=N-1&limit=1` is the leaf of `/log/proof?position=N`.',
+        'A line of JSON for each event, as `audit export` writes it: what its leaf hash is made of. An event with a hash of ' +
+        'an API key has its position, its leaf hash and `hidden: true` alone.',
       problems: ['role_missing', 'log_tail_lost', 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number'],
       refusesUnknownParameters: true,
     },

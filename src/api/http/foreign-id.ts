@@ -15,6 +15,7 @@ const KINDS: Readonly<Record<IdPrefix, readonly [noun: string, path?: string]>> 
   op: ['a request'],
   ra: ['a reserved address', '/reserved_addrs'],
   rd: ['a reserved domain', '/reserved_domains'],
+  rec: ['an hour of sealed records'],
   sshcr: ['an SSH credential', '/ssh_credentials'],
   tn: ['a tunnel', '/tunnels'],
   tnr: ['the record of a tunnel'],

@@ -31,11 +31,10 @@ export class SessionChangesController {
       summary: 'Follow the tunnel sessions that open and end',
       description:
         'Server-Sent Events. `ready` says that no later change will be missed, so list the sessions after it. `opened` and `ended` ' +
-        'come within seconds. Their data has `session_id`, `account_id`, `credential_id`, `owner_id`, `gateway_id`, `gateway_name`, ' +
-        '`source`, `client`, `started_at` and counters; an end has `ended_at` and `reason` too. A session that opens and ends at once ' +
+        'come within seconds. Their data is that of the lists, with `session_id`. A session that opens and ends at once ' +
         'has its end alone. One whose gateway was silent ends with the reason `gateway_lost`, and opens again when it is back. An ' +
         'event may tell what the list had already. Members hear of the credentials that they own. When the stream ends or leaves ' +
-        'out a number, open another one and list again: nothing is kept for you, but `/tunnel_session_records` has what ended.',
+        'out a number, open another one and list again; `/tunnel_session_records` has what ended.',
       problems: ['request_malformed'],
       refusesUnknownParameters: true,
     },

@@ -1,6 +1,7 @@
 import { sqlLiteral } from '../../database/index.js';
 import { isJsonObject, parseJsonObject } from '../../kernel/json-object.js';
 import { OperatorError } from '../../kernel/operator-error.js';
+import { recordLine } from '../records/record-lines.js';
 import { type HiddenEvent, isHidden, type LoggedEvent, timeText } from '../verify/logged-event.js';
 
 /**
@@ -42,7 +43,7 @@ export const RECORDS = [
   { table: 'log_alarms', order: 'loss, signed, mark, raised_at' },
   { table: 'bind_decisions', order: 'id' },
   { table: 'credential_usage', order: 'credential_id' },
-  { table: 'tunnel_session_records', order: 'id', left: 'transaction_id' },
+  { table: 'tunnel_session_records', order: 'id' },
   { table: 'tunnel_records', order: 'id' },
   { table: 'edge_connection_records', order: 'id' },
   { table: 'pending_removals', order: 'owner_id' },
@@ -70,17 +71,9 @@ export const exportQuery = (account: string, { after = 0, upTo }: { after?: numb
   copyLines(`select ${EVENT_LINE} from events where account_id = ${sqlLiteral(account)} and position > ${after}
     ${upTo === undefined ? '' : `and position <= ${upTo}`} order by position`);
 
-interface Leaving {
-  /** A column that says nothing to another server. */
-  readonly left?: string;
-}
-const rowOf = (left: string | undefined): string =>
-  left === undefined ? 'to_json(t)' : `to_jsonb(t) - ${sqlLiteral(left)}`;
-
 /** The query for the lines of an account's records in one table. */
-export const recordsQuery = (account: string, { table, order, left }: (typeof RECORDS)[number] & Leaving): string =>
-  copyLines(`select concat('{"table":"${table}","row":', ${rowOf(left)}, '}') from ${table} t
-    where account_id = ${sqlLiteral(account)} order by ${order}`);
+export const recordsQuery = (account: string, { table, order }: (typeof RECORDS)[number]): string =>
+  copyLines(`select ${recordLine(table)} from ${table} t where account_id = ${sqlLiteral(account)} order by ${order}`);
 
 const TYPES: Readonly<Record<keyof LoggedEvent, 'string' | 'number'>> = {
   account_id: 'string',

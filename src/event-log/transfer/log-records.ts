@@ -6,7 +6,9 @@ import { LogFileError, RECORDS, type RecordLine } from './log-file.js';
 export async function insertRecords(client: Client, records: readonly RecordLine[], lines: string): Promise<void> {
   for (const [table, rows] of byTable(records)) {
     await refuseUnknownFields(client, table, rows, lines);
-    const text = `insert into ${table} select * from json_populate_recordset(null::${table}, $1)`;
+    // A file of before has no time at which its records settled.
+    const base = `jsonb_populate_record(null::${table}, jsonb_build_object('settled_at', clock_timestamp()))`;
+    const text = `insert into ${table} select * from json_populate_recordset(${base}, $1)`;
     try {
       await client.query(text, [JSON.stringify(rows)]);
     } catch (error) {
@@ -19,11 +21,14 @@ export async function insertRecords(client: Client, records: readonly RecordLine
   }
 }
 
+/** An import sets these columns if a file lacks them. */
+const OF_THIS_SERVER = `'{settled_at,transaction_id}'::text[]`;
+
 /** Whether the tables have all of these records, field by field. */
 export async function areThere(client: Client, records: readonly RecordLine[]): Promise<boolean> {
   for (const [table, rows, key] of byTable(records)) {
     const text = `select count(*)::int as there from json_populate_recordset(null::${table}, $1) r join ${table} t
-      using (account_id, ${key}) where to_jsonb(t) = to_jsonb(r)`;
+      using (account_id, ${key}) where to_jsonb(t) - ${OF_THIS_SERVER} = to_jsonb(r) - ${OF_THIS_SERVER}`;
     const { rows: counts } = await client.query<{ there: number }>(text, [JSON.stringify(rows)]);
     if (counts[0]?.there !== rows.length) return false;
   }

@@ -9,6 +9,7 @@ import { FaultReport } from './fault-report.js';
 import { accountOf, type KeptCheckpoint, KeptChecks } from './kept-checks.js';
 import { LogChecks } from './log-checks.js';
 import { type LoggedEvent, timeText } from './logged-event.js';
+import { RecordChecks, type RecordNotes, sentencesOf } from './record-checks.js';
 import { SealedChecks } from './sealed-checks.js';
 import type { SignatureReport } from './signatures.js';
 import { streamFaults } from './stream-checks.js';
@@ -29,6 +30,8 @@ export interface VerifyWatcher {
   readonly keysOf: (account: string) => readonly VerifierKey[];
   /** Checkpoints that were kept outside of the database, in the order of their sizes. */
   readonly kept?: readonly KeptCheckpoint[];
+  /** Compares the records with what was sealed. After an import of one account there are none. */
+  readonly hasRecords?: boolean;
   readonly begin: (account: string, events: number) => void;
   readonly events: (count: number) => void;
   readonly fault: (fault: Fault) => void;
@@ -66,10 +69,12 @@ export async function checkLogs(
   await checkSchema(client, watcher);
   const { rows } = await client.query<{ account_id: string; size: string }>(ACCOUNTS, [watcher.account ?? null]);
   let events = 0;
+  const notes: RecordNotes = { unsealedFrom: undefined, goneUntil: undefined };
   for (const { account_id: account, size } of rows) {
     watcher.begin(account, Number(size));
-    events += await verifyAccount({ client, logs, models }, { account, size: Number(size) }, watcher);
+    events += await verifyAccount({ client, logs, models, notes }, { account, size: Number(size) }, watcher);
   }
+  for (const sentence of sentencesOf(notes)) watcher.warn?.(sentence);
   for (const one of watcher.kept ?? []) reportMissingLog(one, rows, watcher);
   await connections.release(client);
   return { accounts: rows.length, events };
@@ -115,6 +120,7 @@ interface Context {
   readonly client: Client;
   readonly logs: SealedLogs;
   readonly models: readonly AnyReadModel[];
+  readonly notes: RecordNotes;
 }
 
 interface Head {
@@ -124,7 +130,9 @@ interface Head {
 
 async function verifyAccount(context: Context, head: Head, watcher: VerifyWatcher): Promise<number> {
   const report = new FaultReport((what) => watcher.fault({ account: head.account, what }));
-  const events = await verifyEvents(context, head, watcher, report);
+  const records = new RecordChecks((what) => report.addSentence('records', what), context.notes);
+  const events = await verifyEvents(context, head, watcher, report, records);
+  if (watcher.hasRecords === true) await records.end(context.client, head.account);
   for await (const { position, what } of streamFaults(context.client, context.models, head.account))
     report.add('stream', { position }, what);
   report.end();
@@ -136,6 +144,7 @@ async function verifyEvents(
   { account, size }: Head,
   watcher: VerifyWatcher,
   report: FaultReport,
+  records: RecordChecks,
 ): Promise<number> {
   const sealed = new SealedChecks(logs, account, watcher.keysOf(account), {
     fault: (what) => report.addSentence('seal', what),
@@ -146,7 +155,10 @@ async function verifyEvents(
   const checks = new LogChecks(knownTypes(models), { size, sealed: [sealed, ...kept], report });
   let events = 0;
   for await (const rows of fetchRows<LoggedEvent & object>(client, EVENTS, [account])) {
-    for (const event of rows) await checks.add(event);
+    for (const event of rows) {
+      await checks.add(event);
+      records.add(event);
+    }
     events += rows.length;
     watcher.events(rows.length);
   }

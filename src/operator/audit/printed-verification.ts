@@ -10,14 +10,14 @@ import { Stopwatch } from '../stopwatch.js';
 /** Checks the logs. Prints each fault on stdout and the result on stderr. Resolves with the number of faults. */
 export async function printVerification(
   database: MaintenanceDatabase,
-  account: string | undefined,
+  scope: { readonly account: string | undefined; readonly hasRecords: boolean },
   keys: CheckpointKeys,
   kept: readonly KeptCheckpoint[],
 ): Promise<number> {
   const output = new Verification();
   const { progress } = output;
   const { accounts, events } = await verify(database, READ_MODELS, {
-    account,
+    ...scope,
     keysOf: keys.of,
     unchecked: keys.unchecked,
     kept,
@@ -55,7 +55,7 @@ export async function printFileVerification(
     fault: (one) => output.fault(one),
     ...(hiddenAt !== undefined && { hiddenAt }),
   });
-  tell(`${name} has no schema, rights and tiles: audit verify checks them in the database`);
+  tell(`${name} has no schema, rights, tiles and records: audit verify checks them in the database`);
   if (!isHeld) console.error(NOT_HELD);
   if (hidden.length > 0) console.error(`hidden, with their hashes alone: ${hidden.join(', ')}`);
   if (hidden.length > 0 && hiddenAt === undefined) console.error(NOT_TOLD);

@@ -16,7 +16,7 @@ const count = (name: string, description: string): ParameterOf =>
 
 const KNOWN = queryParameter(
   'known',
-  'A checkpoint that the caller has kept. If this service has signed it, but the log is shorter or has another history, the service raises an alarm for the operator.',
+  'A checkpoint that you kept. If the service has signed it, and its log does not continue it, it raises an alarm.',
   { type: 'string' },
 );
 
@@ -64,8 +64,7 @@ export class EvidenceController {
     {
       id: 'getLogCheckpoint',
       summary: 'Get the newest checkpoint of the log',
-      description:
-        'A signed note in the form of c2sp.org/tlog-checkpoint. A change is in it about a second after its answer.',
+      description: 'In the form of c2sp.org/tlog-checkpoint. A change is in it about a second after its answer.',
       problems: ['request_malformed', 'not_found'],
     },
     KNOWN,
@@ -81,7 +80,7 @@ export class EvidenceController {
     {
       id: 'getLogTile',
       summary: 'Get a tile of the Merkle tree',
-      description: 'Hashes of the tree, in the form of c2sp.org/tlog-tiles. Level 0 has the leaf hashes of the events.',
+      description: 'In the form of c2sp.org/tlog-tiles. Level 0 has the leaf hashes of the events.',
       problems: ['not_found'],
     },
     TILE,
@@ -99,7 +98,7 @@ export class EvidenceController {
       id: 'getLogProof',
       summary: 'Prove that an event is in the log',
       description:
-        'The proof in the form of c2sp.org/tlog-proof, with the newest checkpoint. The answer of a change names its position in `Log-Position`.',
+        'In the form of c2sp.org/tlog-proof, with the newest checkpoint. `Log-Position` of the answer to a change is its position.',
       problems: ['request_malformed', 'not_found'],
     },
     count('position', 'Log position of the event.'),
@@ -114,7 +113,7 @@ export class EvidenceController {
     {
       id: 'getLogConsistency',
       summary: 'Prove that the log has only grown',
-      description: 'Proves that the log of the size `from` is the beginning of the log of the size `to`.',
+      description: 'Proves that the log of `from` events is the beginning of that of `to` events.',
       problems: ['request_malformed', 'not_found'],
     },
     count('from', 'Size of the older log, as its checkpoint has it.'),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnModuleInit, Optional } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { type NamedStatement, onlyRow, POOL, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
+import { RECORD_TABLES } from '../../../event-log/index.js';
 import { PeriodicTask } from '../../instance/periodic-task.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 
@@ -14,9 +15,6 @@ const MAX_FIRST_DELAY_MS = HOUR_MS / 6;
 const DAY_MS = 24 * HOUR_MS;
 /** A pause between batches, so that a purge takes only a small part of the database's time. */
 const PAUSE_MS = 100;
-
-/** The tables in partitions by day. */
-const RECORDS = ['bind_decisions', 'tunnel_session_records', 'tunnel_records', 'edge_connection_records'] as const;
 
 /** $1: a table of records; $2: older rows are deleted; null: none. */
 const KEEP_PARTITIONS = { name: 'keep_partitions', text: 'select keep_partitions($1, $2) as deleted' };
@@ -105,7 +103,7 @@ export class RecordRetention extends PeriodicTask implements OnModuleInit {
     const ago = (days: number): Date => new Date(now.getTime() - days * DAY_MS);
     const failures: unknown[] = [];
     // A long read of one record must not keep the others.
-    for (const record of RECORDS) {
+    for (const record of RECORD_TABLES) {
       await this.keepPartitions(record, this.days > 0 ? ago(this.days) : null).catch((error) => failures.push(error));
     }
     for (const { accounts, purge } of OF_CREDENTIALS) await this.purgeAccounts(accounts, purge, ago(DAYS_OF_DELETED));

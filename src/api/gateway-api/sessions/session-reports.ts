@@ -10,6 +10,7 @@ import { LISTS, type SessionReport } from './session-report.js';
 import {
   ADD_GATEWAY,
   COUNT_TUNNELS,
+  FORGET_ENDS_OF_MS,
   FORGET_SESSION_ENDS,
   FORGET_TUNNEL_ENDS,
   HEAR_GATEWAY,
@@ -27,8 +28,6 @@ import {
 const MAX_GATEWAYS_OF_TOKEN = 100;
 const MAX_SESSIONS_OF_TOKEN = 50_000;
 const MAX_TUNNELS_OF_GATEWAY = 100_000;
-/** A gateway that was silent for longer, and still has its sessions, has them twice in the records. */
-const FORGET_ENDS_OF_MS = 2 * 86_400_000;
 /** Reports at once, of all tokens and of one: each holds a connection of the pool, which questions of gateways need too. */
 const LIMITS = { atOnce: 4, atOnceOfAccount: 2, waiting: 2_000, waitingOfAccount: 200 };
 

@@ -127,6 +127,12 @@ const LAST_TRAFFIC = `coalesce(g.bytes_in, t.bytes_in) as last_in, coalesce(g.by
 /** A clock that the service set back cannot end what has not begun. */
 const ENDED_AT = 'greatest(gone.ended_at, gone.started_at)';
 
+/** A gateway that was silent for longer, and still has its sessions, has them twice in the records. */
+export const FORGET_ENDS_OF_MS = 2 * 86_400_000;
+const MAX_SKEW_MS = 3_600_000;
+/** From then on no report deletes the record. */
+const SETTLED_AT = `clock_timestamp() + case reason when 'gateway_lost' then interval '${FORGET_ENDS_OF_MS + MAX_SKEW_MS} ms' else '0' end`;
+
 /** $2: ends. Returns the ids that count. */
 export const END_TUNNELS = {
   name: 'end_tunnels',
@@ -134,9 +140,9 @@ export const END_TUNNELS = {
       delete from tunnels t using given g where ${KEYS('t')} and t.gateway_id = $1
         returning t.*, g.record_id, g.reason, ${AGO} as ended_at, ${LAST_TRAFFIC})
     insert into tunnel_records (account_id, id, tunnel_id, session_id, credential_id, owner_id, targets, started_at, ended_at,
-      reason, bytes_in, bytes_out, connections)
+      reason, bytes_in, bytes_out, connections, settled_at)
     select account_id, record_id, id, session_id, credential_id, owner_id, targets, started_at, ${ENDED_AT}, reason, last_in,
-      last_out, last_connections from gone
+      last_out, last_connections, ${SETTLED_AT} from gone
     returning tunnel_id as id`,
 };
 
@@ -147,9 +153,9 @@ export const END_SESSIONS = {
       delete from tunnel_sessions t using given g where ${KEYS('t')} and t.gateway_id = $1
         returning t.*, g.record_id, g.reason, ${AGO} as ended_at, ${LAST_TRAFFIC})
     insert into tunnel_session_records (account_id, id, session_id, gateway_id, gateway_name, credential_id, owner_id, fingerprint,
-      source, client, started_at, ended_at, reason, bytes_in, bytes_out, connections)
+      source, client, started_at, ended_at, reason, bytes_in, bytes_out, connections, settled_at)
     select account_id, record_id, id, gateway_id, gateway_name, credential_id, owner_id, fingerprint, source, client,
-      started_at, ${ENDED_AT}, reason, last_in, last_out, last_connections from gone
+      started_at, ${ENDED_AT}, reason, last_in, last_out, last_connections, ${SETTLED_AT} from gone
     returning account_id, session_id as id, credential_id, ended_at as seen_at`,
 };
 
