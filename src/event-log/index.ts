@@ -39,6 +39,7 @@ export {
   type EntityRow,
   entityTable,
   fold,
+  modelFinder,
   type ReadModel,
   type Row,
   type Table,
