@@ -130,13 +130,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
     ...['MAX_CREDENTIALS_READ', 'MAX_EDGES_OF_A_HOSTPORT', 'MAX_GRANTS_PER_KEY', 'MAX_OWN'],
     ...['MAX_HOSTPORTS_IN_EVENT', 'MAX_PAGE_EVENTS', 'MAX_PAGE_ITEMS', 'MAX_PERMIT_LISTENS', 'MAX_REMOVED_AT_ONCE'],
     'MAX_SCANNED',
-    ...[
-      'MAX_EVENTS_WITH_CHANGES',
-      'MAX_RULES_OF_EARLIER_VERSIONS',
-      'MAX_RULES_PER_KEY',
-      'MAX_SHOWN',
-      'MAX_SMALL_ACL_RULES',
-    ],
+    ...['MAX_EVENTS_WITH_CHANGES', 'MAX_RULES_PER_KEY', 'MAX_SHOWN', 'MAX_SMALL_ACL_RULES'],
     ...['MAX_TUNNELS_OF_GROUP', 'MAX_TUNNELS_OF_RECORD', 'MAX_TUNNELS_OF_SESSION', 'MAX_WORDS'],
   ],
   'it is of a setting, a number, a text or a repetition': [
