@@ -25,6 +25,7 @@ interface Event {
   readonly logposition: number;
   readonly type: string;
   readonly time: string;
+  readonly data: { readonly changes?: readonly object[] };
 }
 const positionsOf = (events: readonly Event[]): number[] => events.map(({ logposition }) => logposition);
 const upTo = (last: number): number[] => Array.from({ length: last }, (_, n) => n + 1);
@@ -244,6 +245,38 @@ describe('GET /events', () => {
     const { status, body } = await account.client.get(`/events?${query}`);
     expect([status, body.error_code]).toEqual([400, code]);
     expect(body.msg).toMatch(message);
+  });
+
+  it('has what each event changed with include=changes, in stored names and without secrets, also on later pages', async () => {
+    const by = await addAccount(service);
+    const { id } = (await newCredential(by)).body;
+    await by.client.patch(`/ssh_credentials/${id}`, { acl: ['bind:app.example.com'] });
+    await by.client.patch(`/ssh_credentials/${id}`, { acl: [], description: 'wider' });
+    await by.client.post('/api_keys', {});
+    await by.client.delete(`/ssh_credentials/${id}`);
+    const changesOf = (events: readonly Event[]) => events.map(({ data: { changes = [] } }) => changes);
+    const events = await walk(by, `/events?stream=${id}&limit=2&include=changes`);
+    const [created = [], ...later] = changesOf(events);
+    expect(created).toContainEqual({ field: 'acl', from: null, to: [] });
+    expect(later).toEqual([
+      [{ field: 'acl', from: [], to: ['bind:app.example.com'] }],
+      [
+        { field: 'description', from: '', to: 'wider' },
+        { field: 'acl', from: ['bind:app.example.com'], to: [] },
+      ],
+      [],
+    ]);
+    const all = await walk(by, '/events?include=changes');
+    expect(all.map(({ data: { changes: _, ...data }, ...event }) => ({ ...event, data }))).toEqual(
+      await walk(by, '/events'),
+    );
+    expect(changesOf(all).flat().length).toBeGreaterThan(10);
+    expect(JSON.stringify(all)).not.toContain('token_hash');
+    const { body } = await account.client.get('/events?include=changed');
+    expect(body).toMatchObject({ status_code: 400, msg: expect.stringContaining('it takes changes') });
+    for (const accept of ['application/x-ndjson', 'text/event-stream']) {
+      expect((await by.client.get('/events?include=changes', { accept })).status).toBe(400);
+    }
   });
 
   it('refuses parameters that would end a live feed', async () => {

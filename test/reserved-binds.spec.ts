@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { decideAgain, isRepeatable } from '../src/api/gateway-api/decide-again/decide-again.js';
-import { findDecision } from '../src/api/gateway-api/decide-again/recorded-decision.js';
 import { type TestCredential, untilWritten, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
 import { eventually } from './support/eventually.js';
@@ -160,16 +158,13 @@ describe('those who ask before', () => {
 });
 
 describe('the record', () => {
-  it('has the reason, and the decision can be made again', async () => {
+  it('has the reason', async () => {
     const target = { address: `${newName()}:7000` };
     await reserve(a, { addr: target.address });
     await reasonFor(keyOfB, { ...target, aliases: ['localhost:7000'] });
     await untilWritten(service.gateway);
     const { body } = await b.client.get('/bind_decisions?limit=1');
     expect(body.bind_decisions).toMatchObject([{ reason: 'reserved_elsewhere', allowed: false, target }]);
-    const decision = await findDecision(service.pool, body.bind_decisions[0].id);
-    if (decision === undefined || !isRepeatable(decision)) throw new Error('it cannot be made again');
-    expect((await decideAgain(service.app.database, decision)).differences).toEqual([]);
   });
 });
 

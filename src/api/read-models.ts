@@ -1,4 +1,4 @@
-import { type AnyReadModel, sealedRecordsReadModel } from '../event-log/index.js';
+import { type AnyReadModel, modelFinder, sealedRecordsReadModel } from '../event-log/index.js';
 import { accountsReadModel } from './access/accounts/accounts.read-model.js';
 import { principalsReadModel } from './access/accounts/principals.read-model.js';
 import { apiKeysReadModel } from './access/api-keys/api-keys.read-model.js';
@@ -30,11 +30,11 @@ export const READ_MODELS: readonly AnyReadModel[] = [
   principalsReadModel,
 ];
 
-/** The model of a stream, by the prefix of its id. Throws for a stream that this version does not know. */
+/** The model of a stream. Throws for a stream that this version does not know. */
 export function readModelOf(streamId: string): AnyReadModel {
-  const model = BY_PREFIX.get(streamId.slice(0, streamId.lastIndexOf('_')));
+  const model = findModel(streamId);
   if (model === undefined) throw new Error(`no read model has streams like ${streamId}`);
   return model;
 }
 
-const BY_PREFIX = new Map(READ_MODELS.flatMap((model) => model.streamPrefixes.map((prefix) => [prefix, model])));
+const findModel = modelFinder(READ_MODELS);

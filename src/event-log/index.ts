@@ -23,6 +23,7 @@ export { LogPages, type PageSize } from './read/log-pages.js';
 export { AS_COMMITTED, LogPositions } from './read/log-positions.js';
 export { LogReader } from './read/log-reader.js';
 export { LogTail, type TailEvent } from './read/log-tail.js';
+export { Past } from './read/past.js';
 export {
   foldRecorded,
   parseData,
@@ -39,6 +40,7 @@ export {
   type EntityRow,
   entityTable,
   fold,
+  modelFinder,
   type ReadModel,
   type Row,
   type Table,

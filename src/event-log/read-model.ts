@@ -108,6 +108,12 @@ export interface ReadModel<State, Event extends DomainEvent> {
 /** The read model of any resource. A list of these folds a whole log. */
 export type AnyReadModel = ReadModel<object, DomainEvent>;
 
+/** Finds the model of a stream by the prefix of its id. Undefined for a stream of a newer version. */
+export function modelFinder(models: readonly AnyReadModel[]): (streamId: string) => AnyReadModel | undefined {
+  const byPrefix = new Map(models.flatMap((model) => model.streamPrefixes.map((prefix) => [prefix, model])));
+  return (streamId) => byPrefix.get(streamId.slice(0, streamId.lastIndexOf('_')));
+}
+
 /** `state` may be an earlier version of the entity; the new entity has the new version. */
 function entityOf<State>({ accountId, id }: Ref, version: number, createdAt: Date, state: State): Entity<State> {
   const entity = { account_id: accountId, id, version, created_at: createdAt, ...state };

@@ -70,7 +70,6 @@ describe('--help', () => {
       'tunnel-access audit repair-tiles',
       'tunnel-access audit alarms',
       'tunnel-access audit alarms end',
-      'tunnel-access audit decide',
       'tunnel-access audit key',
       'tunnel-access audit witness',
       'tunnel-access migrate',

@@ -23,6 +23,7 @@ export const RUNS = {
   login: ['README.md'],
   tour: ['README.md', 'docs/tour.md', 'docs/audit.md', 'docs/evidence.md'],
   'tour-end': ['docs/tour.md'],
+  questions: ['docs/audit.md'],
   collector: ['docs/collectors.md'],
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md', 'docs/keys-and-rules.md'],

@@ -1,10 +1,13 @@
 import {
   type AnyReadModel,
   correlationOf,
+  type FieldChange,
+  modelFinder,
   parseData,
   parseMetadata,
   type RecordedEvent,
 } from '../../event-log/index.js';
+import type { FeedChanges } from './feed-changes.js';
 
 export interface FeedEvent {
   readonly position: number;
@@ -17,8 +20,11 @@ export class CloudEvents {
   /** Every event type, in the order of the read models. */
   readonly types: readonly string[];
   private readonly hiddenFields: ReadonlyMap<string, readonly string[]>;
+  /** Undefined for a stream of a newer version. */
+  readonly modelOf: (streamId: string) => AnyReadModel | undefined;
 
-  constructor(readModels: readonly Pick<AnyReadModel, 'events'>[]) {
+  constructor(readModels: readonly AnyReadModel[]) {
+    this.modelOf = modelFinder(readModels);
     const facts = readModels.flatMap(({ events }) => Object.entries(events));
     this.types = facts.map(([type]) => type);
     this.hiddenFields = new Map(facts.map(([type, { hidden = [] }]) => [type, hidden]));
@@ -33,10 +39,11 @@ export class CloudEvents {
    * The lines of events that follow each other, up to one that cannot be read. Throws Problem if that is the first: it
    * names the position.
    */
-  linesOf(events: readonly RecordedEvent[]): FeedEvent[] {
+  linesOf(events: readonly RecordedEvent[], changes?: FeedChanges): FeedEvent[] {
     const lines: FeedEvent[] = [];
     try {
-      for (const event of events) lines.push({ position: event.position, line: this.lineOf(event) });
+      for (const event of events)
+        lines.push({ position: event.position, line: this.lineOf(event, changes?.get(event.position)) });
     } catch (error) {
       if (lines.length === 0) throw error;
     }
@@ -45,9 +52,10 @@ export class CloudEvents {
 
   /**
    * The event on one line, the same for every reader and at every host. Attributes that CloudEvents does not define are
-   * extension attributes. `data` is the text of the log, without hidden fields.
+   * extension attributes. `data` is the text of the log, without hidden fields, and
+   * with the changes if there are any: an extension attribute holds no list.
    */
-  lineOf(event: RecordedEvent): string {
+  lineOf(event: RecordedEvent, changes?: readonly FieldChange[]): string {
     const metadata = parseMetadata(event);
     const attributes = JSON.stringify({
       specversion: '1.0',
@@ -69,16 +77,16 @@ export class CloudEvents {
       correlationid: attributeOf(correlationOf(metadata)),
       causationid: attributeOf(metadata.causation_id),
     });
-    return `${attributes.slice(0, -1)},"data":${this.visibleData(event)}}`;
+    return `${attributes.slice(0, -1)},"data":${this.visibleData(event, changes)}}`;
   }
 
-  private visibleData(event: RecordedEvent): string {
+  private visibleData(event: RecordedEvent, changes?: readonly FieldChange[]): string {
     // The data is parsed even if it is shown as it is: a text that is not JSON would make the whole page unreadable.
     const data = parseData(event);
     const hidden = this.hiddenFields.get(event.type) ?? [];
-    if (hidden.length === 0) return event.data;
+    if (hidden.length === 0 && changes === undefined) return event.data;
     const fields = Object.entries(data).filter(([field]) => !hidden.includes(field));
-    return JSON.stringify(Object.fromEntries(fields));
+    return JSON.stringify({ ...Object.fromEntries(fields), changes });
   }
 }
 

@@ -2,8 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { AuditReads, type Connections, type Reader } from '../../database/index.js';
 import { type EventFilter, LogPages, LogPositions, type PageSize, type Span } from '../../event-log/index.js';
 import { CloudEvents, type FeedEvent } from './cloud-events.js';
+import { changesOf } from './feed-changes.js';
 import type { FeedRequest } from './feed-request.js';
 import { lostTail } from './lost-tail.js';
+
+/** The most events of a page that has their changes: each holds a value before and after. */
+const MAX_EVENTS_WITH_CHANGES = 100;
 
 /** The events of one account that a request selects. */
 export interface FeedSelection {
@@ -31,7 +35,9 @@ export class EventFeed {
   firstPage(reader: Reader, request: FeedRequest, limit: number): Promise<FeedPage & { readonly upTo: number }> {
     return this.auditReads.run(reader, async (connections) => {
       const selection = await this.selectionOf(reader, request, 'future');
-      const page = await this.pageOf(connections, selection, { events: limit });
+      const { withChanges = false } = request;
+      const events = withChanges ? Math.min(limit, MAX_EVENTS_WITH_CHANGES) : limit;
+      const page = await this.pageOf(connections, selection, { events }, withChanges);
       return { ...page, upTo: selection.span.upTo };
     });
   }
@@ -79,10 +85,12 @@ export class EventFeed {
     connections: Connections,
     { accountId, span, filter }: FeedSelection,
     size: Partial<PageSize>,
+    withChanges = false,
   ): Promise<FeedPage> {
     if (span.after >= span.upTo) return { events: [], scannedTo: span.after };
     const { events, scannedTo } = await new LogPages(connections).page(accountId, span, filter, size);
-    const lines = this.cloudEvents.linesOf(events);
+    const changes = withChanges ? await changesOf(connections, events, this.cloudEvents.modelOf) : undefined;
+    const lines = this.cloudEvents.linesOf(events, changes);
     const isCut = lines.length < events.length;
     return { events: lines, scannedTo: isCut ? (lines.at(-1)?.position ?? span.after) : scannedTo };
   }

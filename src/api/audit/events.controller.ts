@@ -51,8 +51,10 @@ export class EventsController {
     const format = feedFormatOf(request.headers.accept);
     if (format === EVENT_STREAM) return this.follow(request, reply, caller);
     const query = readFeedRequest(request.query as Record<string, unknown>, this.cloudEvents.types);
-    if (format === X_NDJSON || format === NDJSON)
+    if (format === X_NDJSON || format === NDJSON) {
+      if (query.withChanges) throw malformed('include is for pages; leave it out of lines.');
       return this.lines(request, reply.header('content-type', format), query);
+    }
     const { items, uri, next } = await this.page(request, query);
     if (format === BATCH) {
       void reply.header('content-type', format);
@@ -70,9 +72,10 @@ export class EventsController {
     const { events, scannedTo, upTo } = await this.feed.firstPage(readerOf(request), query, limit);
     const uri = `${request.baseUrl}/events`;
     const { streamId: stream, type, actor } = query.filter;
-    const { until, asOf: as_of } = query;
+    const { until, asOf: as_of, withChanges } = query;
+    const include = withChanges && 'changes';
     const hasMore = scannedTo < upTo;
-    const next = hasMore ? uriWith(uri, { after: scannedTo, limit, stream, type, actor, until, as_of }) : null;
+    const next = hasMore ? uriWith(uri, { after: scannedTo, limit, stream, type, actor, include, until, as_of }) : null;
     return { items: `[${events.map(({ line }) => line).join(',')}]`, uri, next };
   }
 
@@ -101,8 +104,8 @@ const readerOf = (request: FastifyRequest): Reader => ({
 /** A client that reconnects sends the id of its last message, which replaces `after`. */
 function readFollowRequest({ query, headers }: FastifyRequest, eventTypes: readonly string[]): FeedRequest {
   const parameters = query as Record<string, unknown>;
-  for (const name of ['until', 'as_of', 'limit'].filter((one) => lastOf(parameters[one]) !== undefined)) {
-    throw malformed(`${name} cannot limit ${EVENT_STREAM}, which does not end; leave it out.`);
+  for (const name of ['until', 'as_of', 'limit', 'include'].filter((one) => lastOf(parameters[one]) !== undefined)) {
+    throw malformed(`${name} is not for ${EVENT_STREAM}, which does not end; leave it out.`);
   }
   const last = lastOf(headers['last-event-id']);
   return readFeedRequest(last === undefined ? parameters : { ...parameters, after: last }, eventTypes);

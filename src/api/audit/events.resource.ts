@@ -66,7 +66,8 @@ export class CloudEventResource {
   @ApiField(optional(`${CAUSATION}.`, EXAMPLE_EVENT_ID)) causationid?: string;
   @ApiField({
     description:
-      'All fields for a created event, the changed fields for an updated event, empty for a deleted event. Hashes of API keys are left out.',
+      'All fields for a created event, the changed fields for an updated event, empty for a deleted event. Hashes of API keys are left out. ' +
+      'With `include=changes` also `changes`, as in a history.',
     type: 'object',
     additionalProperties: true,
     example: {},
@@ -97,6 +98,13 @@ export const FEED_PARAMETERS = [
   filter('stream', 'Only events of the entity with this id.', { examples: [`sshcr_${EXAMPLE_KSUID}`] }),
   TYPE,
   filter('actor', 'Only events of this user or bot.', { examples: [`usr_${EXAMPLE_KSUID}`] }),
+  filter(
+    'include',
+    '`changes`: what each event changed, from and to which value. Only for pages, of at most 100 events.',
+    {
+      enum: ['changes'],
+    },
+  ),
   filter('since', 'Only events recorded after this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
   filter('until', 'Only events recorded until this RFC 3339 time.', { examples: [EXAMPLE_TIME] }),
 ];

@@ -15,6 +15,8 @@ export interface FeedRequest {
   readonly since?: string;
   readonly until?: string;
   readonly asOf?: string;
+  /** Whether each event has what it changed. */
+  readonly withChanges?: true;
 }
 
 /** Throws Problem for a value that cannot occur: an empty result would look as if no event had happened. */
@@ -48,6 +50,13 @@ export function readFeedRequest(query: Query, eventTypes: readonly string[]): Fe
       since: lastOf(query.since),
       until: lastOf(query.until),
       asOf: lastOf(query.as_of),
+      withChanges: readInclude(lastOf(query.include)),
     }),
   };
+}
+
+function readInclude(include: string | undefined): true | undefined {
+  if (include === undefined) return undefined;
+  if (include === 'changes') return true;
+  throw malformed(`include ${quoted(include)} is unknown; it takes changes.`);
 }

@@ -1,9 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { coalesced, onPrimary, POOL, queryNamed } from '../../database/index.js';
+import type { Past } from '../../event-log/index.js';
 import { type BindTarget, splitPort } from '../../rules/index.js';
 import { poolOf, ReservationPolicy } from './address-pools.js';
 import { covers, type RefusalOf, type ReservationReason } from './reservation.js';
+import { reservedAddrsReadModel } from './reserved-addrs.read-model.js';
 
 /** What is reserved of some targets, as the database said. */
 interface Reservations {
@@ -92,6 +94,19 @@ export class ReservedNames {
     const find = (name: string) => (name.startsWith('*.') ? this.findWildcard(name) : this.find(name));
     const found = (await Promise.all(names.map(find))).flatMap((one) => one ?? []);
     const byName = new Map(found.map((one) => [one.name, one]));
+    return { refusalOf: (accountId, target) => this.refusalOf(accountId, target, byName) };
+  }
+
+  /**
+   * The same as of a moment, from the log of the account alone. It refuses only what is in a pool and was not reserved, so
+   * of the account's reservations only those of addresses count.
+   */
+  async readPast(past: Past, targets: readonly BindTarget[]): Promise<Reservations> {
+    const names = targets.flatMap(partsOf).map(nameOf);
+    const held = new Set((await past.mentioning(reservedAddrsReadModel, names)).map(({ addr }) => addr));
+    const none = { accounts: [], resting: [], since: 0, restingSince: null };
+    const found = (name: string): Found => ({ name, holder: held.has(name) ? past.accountId : null, ...none });
+    const byName = new Map(names.map((name) => [name, found(name)]));
     return { refusalOf: (accountId, target) => this.refusalOf(accountId, target, byName) };
   }
 

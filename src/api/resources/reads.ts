@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { AuditReads, type Connections, type Ref } from '../../database/index.js';
-import { AsOfQueries, type DomainEvent, type Entity, LogPositions, LogReader } from '../../event-log/index.js';
+import { AuditReads, type Connections } from '../../database/index.js';
+import { AsOfQueries, type DomainEvent, type Entity, LogPositions, LogReader, Past } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
 import { isId } from '../../kernel/ids.js';
 import { malformed } from '../../kernel/problem.js';
@@ -61,11 +61,12 @@ export class Reads {
     request: ReadRequest,
     id: string,
   ): Promise<Found<State>> {
-    const { caller } = request;
-    const ref = { accountId: caller.accountId, id };
-    const entity = isAsOf(request)
-      ? await this.fromLog(request, (connections, position) => findAt(connections, resource, ref, position))
-      : await this.entities.find(resource, ref);
+    const { caller, query } = request;
+    const asOf = lastOf(query.as_of);
+    const entity =
+      asOf === undefined
+        ? await this.entities.find(resource, { accountId: caller.accountId, id })
+        : await this.asOf(request, asOf, (past) => foundIn(past, resource, id));
     if (entity === undefined || !isVisible(resource, caller, entity)) throw resource.notFound();
     return new Found(resource, entity);
   }
@@ -124,6 +125,17 @@ export class Reads {
     return page;
   }
 
+  /** Answers a question about the past, which the log of the account alone answers. */
+  asOf<T>(
+    { caller: { accountId }, signal }: ReadRequest,
+    text: string,
+    answer: (past: Past) => Promise<T>,
+  ): Promise<T> {
+    return this.auditReads.run({ accountId, signal }, async (connections) =>
+      answer(new Past(connections, accountId, await this.positions.momentOf(accountId, 'as_of', text))),
+    );
+  }
+
   /** Reads the log up to the position that the request names, by default all of it. */
   private fromLog<T>(
     { caller: { accountId }, query, signal }: ReadRequest,
@@ -140,13 +152,16 @@ export class Reads {
 
 export const isAsOf = ({ query }: ReadRequest): boolean => lastOf(query.as_of) !== undefined;
 
-const findAt = async <State extends object>(
-  connections: Connections,
-  { model, idPrefix }: ResourceDescriptor<State>,
-  ref: Ref,
-  position: number,
-): Promise<Entity<State> | undefined> =>
-  isId(ref.id, idPrefix) ? new LogReader(connections).entityAt(model, ref, position) : undefined;
+/** Throws the resource's notFound for an entity that did not exist then. */
+export async function foundIn<State extends object, Event extends DomainEvent>(
+  past: Past,
+  { model, idPrefix, notFound }: ResourceDescriptor<State, Event>,
+  id: string,
+): Promise<Entity<State>> {
+  const entity = isId(id, idPrefix) ? await past.entity(model, id) : undefined;
+  if (entity === undefined) throw notFound();
+  return entity;
+}
 
 function listAt<State extends object>(
   connections: Connections,

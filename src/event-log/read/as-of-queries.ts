@@ -13,6 +13,8 @@ interface AsOfPage {
   readonly position: number;
   /** Selects entities by a fixed field. Absent: all entities of the account are folded until the page is full. */
   readonly narrowing?: Narrowing | undefined;
+  /** Selects entities whose first event has one of these texts, without an index. Only without `narrowing`. */
+  readonly mentioned?: readonly string[];
 }
 
 /**
@@ -29,13 +31,14 @@ interface Narrowing {
 /** How many streams one query selects. */
 const STREAMS_PER_QUERY = 100;
 
-/** Streams that had begun at the position $5 and had not ended. */
+/** Streams that had begun at the position $5 and had not ended. $6: one of these texts is in their first event; null: any. */
 const STREAMS_BEFORE = {
   name: 'streams_before',
   text: `select stream_id as id from events e
     where account_id = $1 and stream_id < $2 and stream_id > $3 and stream_version = 1 and position <= $5
       and (select last.type from events last where last.account_id = $1 and last.stream_id = e.stream_id
         and last.position <= $5 order by last.stream_version desc limit 1) <> all($4)
+      and ($6::text[] is null or exists (select from unnest($6::text[]) as t(text) where strpos(e.data, t.text) > 0))
     order by stream_id desc limit ${STREAMS_PER_QUERY}`,
 };
 
@@ -70,7 +73,7 @@ export class AsOfQueries {
   /** Returns the entities that `isVisible` accepts and that were not deleted at the position. */
   async list<State, Event extends DomainEvent>(
     model: ReadModel<State, Event>,
-    { accountId, idPrefix, beforeId, max, position, narrowing }: AsOfPage,
+    { accountId, idPrefix, beforeId, max, position, narrowing, mentioned }: AsOfPage,
     isVisible: (entity: Entity<State>) => boolean,
   ): Promise<Entity<State>[]> {
     const found: Entity<State>[] = [];
@@ -79,7 +82,8 @@ export class AsOfQueries {
     // Greater than every id with this prefix.
     let before = beforeId ?? `${idPrefix}_~`;
     while (found.length < max) {
-      const values = [accountId, before, `${idPrefix}_`, narrowing?.value ?? endTypes, position];
+      const further = narrowing === undefined ? [endTypes, position, mentioned] : [narrowing.value, position];
+      const values = [accountId, before, `${idPrefix}_`, ...further];
       const { rows } = await queryNamed<{ id: string }>(this.connections, streams, values);
       const ids = rows.map(({ id }) => id);
       const entities = await this.entitiesAt(model, accountId, ids, position);

@@ -9,6 +9,13 @@ interface Head {
   readonly rightsPosition: number;
 }
 
+/** A position, and the time that it stands for. */
+export interface Moment {
+  readonly position: number;
+  /** In milliseconds since 1970, by the clock of the database. */
+  readonly timeMs: number;
+}
+
 const NO_HEAD: Head = { size: 0, rightsPosition: 0 };
 
 interface TimeRow {
@@ -49,6 +56,11 @@ const POSITION_AT = {
         case when e.recorded_at <= $2::timestamptz then high else e.position - 1 end
       from search join events e on e.account_id = $1 and e.position = (low + high + 1) / 2 where low < high)
     select low::float8 as position from search where low = high`,
+};
+const TIME_OF = {
+  name: 'time_of_position',
+  text: `select extract(epoch from coalesce($3::timestamptz, e.recorded_at))::float8 * 1000 as "timeMs"
+    from events e where e.account_id = $1 and e.position = $2`,
 };
 
 const POSITION = /^\d{1,15}$/;
@@ -109,6 +121,14 @@ export class LogPositions {
       );
     }
     return position;
+  }
+
+  /** The same with its time: a position stands for that of its event. */
+  async momentOf(accountId: string, name: string, text: string): Promise<Moment> {
+    const position = await this.positionOf(accountId, name, text);
+    const values = [accountId, position, TIME.test(text) ? text.replace(' ', '+') : null];
+    const { rows } = await queryNamed<{ timeMs: number }>(this.pool, TIME_OF, values);
+    return { position, timeMs: rows[0]?.timeMs ?? 0 };
   }
 
   /**

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { withExamples } from '../help.js';
 import { addAlarmsCommand } from './alarms.command.js';
-import { addDecideCommand } from './decide/decide.command.js';
 import { addExportCommand } from './export.command.js';
 import { addDiffCommand, addShowCommand } from './history.commands.js';
 import { addImportCommand } from './import.command.js';
@@ -23,7 +22,6 @@ export function auditCommands(audit: Command): void {
   addVerifyCommand(audit);
   addRepairTilesCommand(audit);
   addAlarmsCommand(audit);
-  addDecideCommand(audit);
   addKeyCommand(audit);
   addWitnessCommand(audit);
 }

@@ -74,4 +74,4 @@ function shortened(value: unknown): string {
 }
 
 /** As JSON without control characters. JSON itself allows U+007F to U+009F. */
-export const safeJson = (value: unknown): string => visibleLine(JSON.stringify(value) ?? 'null');
+const safeJson = (value: unknown): string => visibleLine(JSON.stringify(value) ?? 'null');

@@ -9,10 +9,10 @@ import { ReservedNames } from '../../reservations/reserved-names.js';
 import { CredentialUsage } from '../../ssh-credentials/credential-usage.js';
 import { BindDecisionMetrics } from '../decision-record/bind-decision-metrics.js';
 import { BindDecisionQueue } from '../decision-record/bind-decision-queue.js';
-import type { BindDecision } from '../decisions/bind-decision.js';
+import { type BindDecision, bindDecider } from '../decisions/bind-decision.js';
 import { CredentialGrants } from '../decisions/credential-grants.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
-import { deciderOf, KeyAccess } from '../decisions/key-access.js';
+import { KeyAccess } from '../decisions/key-access.js';
 import { SourceCheck } from '../decisions/source-check.js';
 import { authorizedKeys, hostsOf } from './authorized-keys.js';
 import type { IdentifiedKey, RecheckAnswer } from './binds.resource.js';
@@ -86,7 +86,7 @@ export class GatewayAnswers {
       this.reserved.read(targets),
     ]);
     // There is no wait from here on, since a credential could be deleted meanwhile: see KeyAccess.
-    const decide = deciderOf(key, this.sources, source, reserved.refusalOf);
+    const decide = bindDecider(key.grants, this.sources.withSourceChecks(key.live, source), reserved.refusalOf);
     const decided = targets.map((target) => ({ target, decision: decide(target) }));
     const decidedAt = this.ids.now();
     const common = {

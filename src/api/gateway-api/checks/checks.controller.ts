@@ -9,8 +9,11 @@ import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
+import { foundIn, Reads } from '../../resources/reads.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { readTargets } from '../binds/gateway-requests.js';
+import type { BindDecision } from '../decisions/bind-decision.js';
+import { NOT_CONSIDERED_OF_CREDENTIALS } from './as-of.resource.js';
 import { CheckLimit } from './check-limit.js';
 import {
   AclCheckBody,
@@ -36,6 +39,7 @@ export class ChecksController {
     private readonly credentialCheck: CredentialCheck,
     private readonly limit: CheckLimit,
     private readonly reserved: ReservedNames,
+    private readonly reads: Reads,
   ) {}
 
   @Post(`${SSH_CREDENTIALS.path}/:id/check`)
@@ -45,23 +49,32 @@ export class ChecksController {
     id: 'checkSshCredential',
     summary: 'Ask whether an SSH credential would permit a tunnel',
     description:
-      'Answers what a gateway would decide now if the key had this credential alone, and records nothing. ' +
-      'A refusal has status 200 too. A list of targets is answered with `decisions`.',
-    problems: ['not_found', 'too_many_requests'],
+      'Answers what a gateway would decide if the key had this credential alone, and records nothing. ' +
+      'A refusal has status 200. A list of targets is answered with `decisions`.',
+    problems: ['not_found', 'too_many_requests', 'conflict', 'event_unreadable'],
     parameters: [ID],
   })
   checkCredential(
     @Read() request: ReadRequest,
     @Param('id') id: string,
-    @Body() { target, source }: CredentialCheckBody,
+    @Body() { target, source, as_of }: CredentialCheckBody,
   ): Promise<BindCheck | BindChecks> {
+    const shown = (decision: BindDecision) => ((source ?? '') === '' ? withoutSource(decision) : decision);
+    if (as_of !== undefined) {
+      return this.reads.asOf(request, as_of, async (past) => {
+        const { targets, isList } = readTargets(target);
+        const credential = await foundIn(past, SSH_CREDENTIALS, id);
+        const decisions = await this.credentialCheck.decidePast(past, credential, targets, source);
+        return toChecks(decisions.map(shown), isList, { not_considered: NOT_CONSIDERED_OF_CREDENTIALS });
+      });
+    }
     return this.limit.run(request, async () => {
       const { targets, isList } = readTargets(target);
       const ref = { accountId: request.caller.accountId, id };
       const credential = await this.entities.find(SSH_CREDENTIALS, ref);
       if (credential === undefined) throw SSH_CREDENTIALS.notFound();
       const decisions = await this.credentialCheck.decide(ref, credential.fingerprint, targets, source);
-      return toChecks((source ?? '') === '' ? decisions.map(withoutSource) : decisions, isList);
+      return toChecks(decisions.map(shown), isList);
     });
   }
 
@@ -72,8 +85,7 @@ export class ChecksController {
     id: 'checkAcl',
     summary: 'Ask whether rules would permit a tunnel',
     description:
-      'Answers for the rules of the body, which no credential needs to have, and for what the account has reserved. A refusal has status 200 too. ' +
-      'A list of targets is answered with `decisions`.',
+      'Answers for the rules of the body and for what the account has reserved. A refusal has status 200. A list of targets is answered with `decisions`.',
     problems: ['acl_rule_invalid', 'too_many_requests'],
   })
   checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {

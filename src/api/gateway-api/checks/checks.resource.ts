@@ -4,6 +4,7 @@ import { ACL } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { MAX_SOURCE_BYTES, TARGET } from '../binds/binds.resource.js';
 import { NEEDS } from '../decision-record/bind-decision-fields.js';
 import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
+import { AsOf, NOT_CONSIDERED } from './as-of.resource.js';
 
 const CHECK_REASONS = [...REASONS, 'source_unknown'] as const;
 
@@ -14,6 +15,7 @@ export class CredentialCheckBody {
     example: '203.0.113.9',
   })
   source?: string;
+  @AsOf() as_of?: string;
 }
 
 export class AclCheckBody {
@@ -38,11 +40,13 @@ export class BindCheck {
   })
   matched_rule!: string | null;
   @ApiField(NEEDS) needs!: string | null;
+  @ApiField(NOT_CONSIDERED) not_considered?: readonly string[];
 }
 
 export class BindChecks {
   @ApiField({ description: 'One answer for each target, in the order of the targets.', listOf: BindCheck })
   decisions!: readonly BindCheck[];
+  @ApiField(NOT_CONSIDERED) not_considered?: readonly string[];
 }
 
 interface Answered extends Pick<BindDecision, 'allowed' | 'matchedRule' | 'needs'> {
@@ -55,8 +59,12 @@ export const withoutSource = ({ reason, ...decision }: BindDecision): Answered =
   reason: reason === 'source_not_allowed' ? 'source_unknown' : reason,
 });
 
-/** A list of targets is answered with a list, as by `authorize`. */
-export function toChecks(decisions: readonly Answered[], isList: boolean): BindCheck | BindChecks {
+/** A list of targets is answered with a list, as by `authorize`. `more` stands beside the answer or the answers. */
+export function toChecks(
+  decisions: readonly Answered[],
+  isList: boolean,
+  more: Pick<BindChecks, 'not_considered'> = {},
+): BindCheck | BindChecks {
   const checks = decisions.map(({ allowed, reason, matchedRule, needs }) => ({
     allowed,
     reason,
@@ -64,5 +72,5 @@ export function toChecks(decisions: readonly Answered[], isList: boolean): BindC
     needs,
   }));
   const [first] = checks;
-  return isList || first === undefined ? { decisions: checks } : first;
+  return isList || first === undefined ? { decisions: checks, ...more } : { ...first, ...more };
 }

@@ -1,9 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { POOL, type Ref } from '../../../database/index.js';
+import type { Entity, Past } from '../../../event-log/index.js';
 import { eventLoop } from '../../../kernel/event-loop.js';
-import type { BindTarget } from '../../../rules/index.js';
+import { type BindTarget, compile } from '../../../rules/index.js';
+import { principalsReadModel } from '../../access/accounts/principals.read-model.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
+import type { SshCredential } from '../../ssh-credentials/ssh-credential.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
 import { CredentialGrants, liveGrants } from '../decisions/credential-grants.js';
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
@@ -48,6 +51,32 @@ export class CredentialCheck {
     const decide = bindDecider(own, ownLive, refusalOf);
     return eventLoop.run([accountId], () => targets.map((one) => (isBeyondLimits ? BEYOND_LIMITS : decide(one))));
   }
+
+  /** The same as of a moment, from the log of its account. It counts no other credential of the key. */
+  async decidePast(
+    past: Past,
+    credential: Entity<SshCredential>,
+    targets: readonly BindTarget[],
+    source: string | undefined,
+  ): Promise<readonly BindDecision[]> {
+    const { account_id: accountId, owner_id: ownerId, id: credentialId, version, acl, expires_at } = credential;
+    const { refusalOf } = await this.reserved.readPast(past, targets);
+    const isExpired = expires_at != null && expires_at.getTime() <= past.moment.timeMs;
+    const isOwnerActive = await wasActive(past, ownerId);
+    const grants = [{ accountId, credentialId, ownerId, version, isExpired, isOwnerActive }];
+    return eventLoop.run([accountId], () => {
+      const more = { acl: compile(acl), expiresInMs: null, sources: credential.source_cidrs?.join(',') ?? null };
+      const live = liveGrants(grants).map((grant) => ({ ...grant, ...more }));
+      return targets.map(bindDecider(grants, this.sources.withSourceChecks(live, source), refusalOf));
+    });
+  }
+}
+
+/** An owner that the account does not know is active. */
+async function wasActive(past: Past, id: string): Promise<boolean> {
+  if (!principalsReadModel.streamPrefixes.some((prefix) => id.startsWith(`${prefix}_`))) return true;
+  const owner = await past.entity(principalsReadModel, id);
+  return owner === undefined || (owner.active && !owner.deleted);
 }
 
 /** The credential is beyond the limits of its key, so it adds nothing to what the key may do. */

@@ -27,8 +27,8 @@ export class TrafficPolicyChecksController {
     id: 'checkTrafficPolicy',
     summary: 'Ask whether a traffic policy would let a client in',
     description:
-      'Answers for the text of the body, which no edge needs to have, and records nothing. A refusal has status 200 too, ' +
-      'and so has a text that cannot be read. The IP policies that it names are those of the account. The connection begins now; ' +
+      'Answers for the text of the body, and records nothing. A refusal has status 200 too, and so has a text that cannot be read. ' +
+      'The IP policies that it names are those of the account. The connection begins now; ' +
       '`endpoint.id` is empty; without a port, that of the client is 0.',
     problems: ['too_many_requests'],
   })

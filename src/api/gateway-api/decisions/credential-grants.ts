@@ -196,7 +196,7 @@ export class CredentialGrants {
 const NOT_READ: KeyRead = { grants: [], logPosition: null, readAt: null };
 
 /** All grants of a key belong to one account. */
-export function servedBy(gateway: Gateway, read: KeyRead): KeyRead {
+function servedBy(gateway: Gateway, read: KeyRead): KeyRead {
   const [first] = read.grants;
   return first === undefined || servesAccount(gateway, first.accountId) ? read : { ...NOT_READ, readAt: read.readAt };
 }

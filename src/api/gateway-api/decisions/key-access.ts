@@ -1,10 +1,8 @@
 import type { Gateway } from '../../../kernel/caller.js';
-import type { BindTarget, CompiledAcl } from '../../../rules/index.js';
-import type { RefusalOf } from '../../reservations/reservation.js';
-import { type BindDecision, bindDecider, type LiveGrant } from './bind-decision.js';
+import type { CompiledAcl } from '../../../rules/index.js';
+import type { LiveGrant } from './bind-decision.js';
 import { CompiledAcls } from './compiled-acls.js';
 import { type CredentialGrants, type KeyRead, liveGrants, type StoredCredentialGrant } from './credential-grants.js';
-import type { SourceCheck } from './source-check.js';
 
 /** A key has the rules of its oldest live credentials, up to this many: two full ones, while one replaces the other. */
 export const MAX_RULES_PER_KEY = 2_000;
@@ -19,17 +17,15 @@ export interface KeyGrants extends KeyRead {
 
 /** What a key may do. One read of the database decides: the second one, if the first one lacks an ACL. */
 export class KeyAccess {
-  constructor(
-    private readonly grants: Pick<CredentialGrants, 'ofKey' | 'withAclsOfKey'>,
-    private readonly acls = new CompiledAcls(),
-    private readonly maxRules = MAX_RULES_PER_KEY,
-  ) {}
+  private readonly acls = new CompiledAcls();
+
+  constructor(private readonly grants: Pick<CredentialGrants, 'ofKey' | 'withAclsOfKey'>) {}
 
   async ofKey(gateway: Gateway, fingerprint: string): Promise<KeyGrants> {
     const first = await this.grants.ofKey(gateway, fingerprint);
     const live = await this.live(first);
     if (live !== undefined) return { ...first, live };
-    const second = await this.grants.withAclsOfKey(gateway, fingerprint, this.maxRules);
+    const second = await this.grants.withAclsOfKey(gateway, fingerprint, MAX_RULES_PER_KEY);
     return { ...second, live: (await this.live(second)) ?? [] };
   }
 
@@ -41,7 +37,7 @@ export class KeyAccess {
       const acl = await this.aclOf(grant);
       if (acl === undefined) return undefined;
       rules += acl.rules.length;
-      if (rules > this.maxRules) return live;
+      if (rules > MAX_RULES_PER_KEY) return live;
       live.push({ ...grant, acl });
     }
     return live;
@@ -52,14 +48,3 @@ export class KeyAccess {
     return cached ?? (rules === null ? undefined : this.acls.add(aclDigest, rules, accountId));
   }
 }
-
-/**
- * Decides about targets of a key. `source`: where the tunnel comes from, if the gateway sent it. `refusalOf`: whose the targets
- * are.
- */
-export const deciderOf = (
-  { grants, live }: Pick<KeyGrants, 'grants' | 'live'>,
-  sources: SourceCheck,
-  source: string | undefined,
-  refusalOf: RefusalOf,
-): ((target: BindTarget) => BindDecision) => bindDecider(grants, sources.withSourceChecks(live, source), refusalOf);

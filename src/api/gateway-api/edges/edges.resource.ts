@@ -19,6 +19,7 @@ import { MAX_HOSTPORT_BYTES, parseHostport } from '../../tcp-edges/hostport.js';
 import { MAX_EDGES_OF_A_HOSTPORT } from '../../tcp-edges/tcp-edges.read-model.js';
 import { IpPolicyRef, TcpEdgeResource } from '../../tcp-edges/tcp-edges.resource.js';
 import { MAX_SOURCE_BYTES } from '../binds/binds.resource.js';
+import { AsOf, NOT_CONSIDERED } from '../checks/as-of.resource.js';
 import { DESTINATION, SOURCE, TrafficPolicyCheck } from '../traffic-policies/traffic-check.resource.js';
 import { BEYOND_MAXIMUM, type BeyondMaximum } from './closed-edge.js';
 
@@ -40,6 +41,7 @@ export class EdgeCheckBody {
     description: `${DESTINATION.description} Absent: \`0.0.0.0\` or \`::\`, and the port of the first hostport.`,
   })
   destination?: string;
+  @AsOf() as_of?: string;
 }
 
 /** The maximum of one question. An edge lists at most as many. */
@@ -77,7 +79,7 @@ export class MatchedIpRule {
 
 /** The IP restriction lets the address in, and the traffic policy does not. */
 const BY_TRAFFIC_POLICY = 'traffic_policy';
-const BEYOND = `\`too_many_ip_policies\`, \`too_many_ip_rules\`: the IP restriction names more than ${MAX_IP_POLICIES} IP policies, or the IP policies of the edge have more than ${MAX_IP_RULES} rules in all`;
+const BEYOND = `\`too_many_ip_policies\`, \`too_many_ip_rules\`: it has more than ${MAX_IP_POLICIES} IP policies, or ${MAX_IP_RULES} rules in them`;
 const UNREADABLE = 'traffic_policy_unreadable';
 
 export class EdgeCheck {
@@ -88,10 +90,9 @@ export class EdgeCheck {
   allowed!: boolean;
   @ApiField({
     description:
-      'Reason for the answer. `allowed`: a rule allows the address and none denies it. `denied`: a rule denies it. ' +
-      '`no_rule_allows`: no rule allows it. `policy_unknown`: the edge names a policy that does not exist, and no rule denies the address. ' +
-      '`restriction_disabled`, `no_restriction`: no IP restriction keeps an address out. `traffic_policy`: the IP restriction lets ' +
-      `the address in, and the traffic policy does not. ${BEYOND}: the edge is closed.`,
+      'Reason for the answer. `allowed`: a rule allows the address and none denies it. `policy_unknown`: the edge names a policy ' +
+      'that does not exist, and no rule denies it. `restriction_disabled`, `no_restriction`: all are let in. `traffic_policy`: ' +
+      `only the traffic policy keeps it out. ${BEYOND}: the edge is closed.`,
     enum: [...IP_REASONS, BY_TRAFFIC_POLICY, ...BEYOND_MAXIMUM],
     example: 'allowed',
   })
@@ -112,7 +113,7 @@ export class EdgeCheck {
   unknown_ip_policies!: IpPolicyRef[];
   @ApiField({
     description:
-      'What the traffic policy does. Null if the edge has none that is enabled, or if its IP restriction keeps the address out.',
+      'What the traffic policy does. Null if none is enabled, or if the IP restriction keeps the address out.',
     type: TrafficPolicyCheck,
     nullable: true,
   })
@@ -124,8 +125,8 @@ export class NotServedHostport {
   hostport!: string;
   @ApiField({
     description:
-      'Why no gateway serves the edge there. `reserved_elsewhere`: another account has reserved the hostport, or a domain ' +
-      'that covers its host. `not_reserved`: it is in a pool and nobody has reserved it, or its reservation was deleted a ' +
+      'Why. `reserved_elsewhere`: another account has reserved the hostport, or a domain that covers its host. ' +
+      '`not_reserved`: it is in a pool and nobody has reserved it, or its reservation was deleted a ' +
       `short time ago. ${BEYOND}. \`${UNREADABLE}\`: the traffic policy cannot be applied, see \`traffic_policy.error\`.`,
     enum: [...RESERVATION_REASONS, ...BEYOND_MAXIMUM, UNREADABLE],
     example: 'not_reserved',
@@ -135,12 +136,12 @@ export class NotServedHostport {
 
 export class TcpEdgeCheck extends EdgeCheck {
   @ApiField({
-    description:
-      'The hostports of the edge at which it is not served, since the account may not have them, or the edge is closed.',
+    description: 'The hostports at which no gateway serves the edge.',
     listOf: NotServedHostport,
     example: [],
   })
   not_served!: NotServedHostport[];
+  @ApiField(NOT_CONSIDERED) not_considered?: readonly string[];
 }
 
 export function toEdgeCheck(
@@ -220,7 +221,7 @@ export class ListedEdge {
   })
   ip_policies!: ResolvedIpPolicy[];
   @ApiField({
-    description: `Why the edge is closed for every client, as a sentence: its IP policies, or their rules, are more than ${MAX_IP_POLICIES} or ${MAX_IP_RULES}. Null if they are not. Let no client in by such an edge.`,
+    description: `Why the edge is closed, as a sentence: it has more than ${MAX_IP_POLICIES} IP policies, or ${MAX_IP_RULES} rules in them. Null if it has not. Let no client in by such an edge.`,
     type: 'string',
     nullable: true,
     example: null,

@@ -26,7 +26,10 @@ export class ReadEdges {
 
   async find(ref: Ref): Promise<ReadEdge | undefined> {
     const edge = await this.entities.find(TCP_EDGES, ref);
-    if (edge === undefined) return undefined;
+    return edge && this.read(edge);
+  }
+
+  async read(edge: Entity<TcpEdge>): Promise<ReadEdge> {
     const { ip_restriction, traffic_policy: module } = edge;
     const trafficPolicy = module?.enabled ? await this.policy(module.value, edge.account_id) : undefined;
     const policyIds = [...(ip_restriction?.ip_policy_ids ?? []), ...namedBy(trafficPolicy)];

@@ -16,11 +16,15 @@ export interface AskedConnection {
   readonly server: Endpoint;
   /** Undefined: the connection begins now. */
   readonly startedAt?: Date | undefined;
+  /** Undefined: the present. */
+  readonly nowMs?: number | undefined;
 }
 
 /** `endpointId`: the id of the edge; empty for a policy without one. */
-export function connectionOf({ client, server, startedAt }: AskedConnection, endpointId = ''): TcpConnection {
-  const nowMs = Date.now();
+export function connectionOf(
+  { client, server, startedAt, nowMs = Date.now() }: AskedConnection,
+  endpointId = '',
+): TcpConnection {
   return { client, server, endpointId, startedAtMs: startedAt?.getTime() ?? nowMs, nowMs };
 }
 
