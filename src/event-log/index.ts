@@ -87,7 +87,6 @@ export {
 
 // Verify
 export { accountOf, type KeptCheckpoint } from './verify/kept-checks.js';
-export { timeText } from './verify/logged-event.js';
 export { repairTiles } from './verify/repair-tiles.js';
 export type { StreamedEvent } from './verify/stream-order.js';
 export { type Fault, verify } from './verify/verify.js';

@@ -22,7 +22,7 @@ export const recordLine = (table: string): string =>
     where value <> 'null' and key <> 'transaction_id'), '}}')`;
 
 /** The rows of account $1 that settled from $2 on and before $3. The rows of no account are not in the index. */
-export const SETTLED = `t.account_id = $1 and t.account_id <> '' and t.settled_at >= $2 and t.settled_at < $3`;
+const SETTLED = `t.account_id = $1 and t.account_id <> '' and t.settled_at >= $2 and t.settled_at < $3`;
 
 export interface RecordLineOfId {
   readonly id: string;

@@ -4,9 +4,9 @@ import { type Gateway, servesAccount } from '../../../kernel/caller.js';
 import type { CredentialGrant } from './bind-decision.js';
 
 /** Only the oldest live grants of a key are used, so that one account cannot delay answers to others. */
-export const MAX_GRANTS_PER_KEY = 100;
+const MAX_GRANTS_PER_KEY = 100;
 /** The grants are sought among this many of the key's oldest credentials, live or not. */
-export const MAX_CREDENTIALS_READ = 1000;
+const MAX_CREDENTIALS_READ = 1000;
 
 /**
  * A small ACL is read with its row; a larger one is fetched if it is not cached. The bytes are the bytes of the
