@@ -59,9 +59,12 @@ describe('a history has the terms of the API', () => {
           expect([last.type, last.changes]).toEqual([expect.stringMatching(/_deleted\.v1$/), []]);
           continue;
         }
-        const { id: _, uri, created_at, ...fields } = got.body;
+        // The history has the networks once, as the source restriction.
+        const { id: _, uri, created_at, source_cidrs: _n, ...fields } = got.body;
         const parts = await partsOf(`${path}/${id}`);
-        expect(withoutNulls(foldOf(body.events))).toEqual(withoutNulls({ ...fields, ...parts }));
+        // The history alone says what a rotation has made of what.
+        const { rotated_from: _f, rotated_to: _t, ...told } = foldOf(body.events);
+        expect(withoutNulls(told)).toEqual(withoutNulls({ ...fields, ...parts }));
         compared.add(path);
       }
     }

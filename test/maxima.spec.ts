@@ -127,6 +127,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'it cuts what is read, answered or kept in memory, and refuses nothing': [
     ...['MAX_BATCH_DECISIONS', 'MAX_CACHED_NETWORKS', 'MAX_CACHED_RULES', 'MAX_CHANGES', 'MAX_CHANGES_IN_EVENT'],
+    'MAX_COLUMNS',
     ...['MAX_CREDENTIALS_READ', 'MAX_EDGES_OF_A_HOSTPORT', 'MAX_GRANTS_PER_KEY', 'MAX_OWN'],
     ...['MAX_HOSTPORTS_IN_EVENT', 'MAX_PAGE_EVENTS', 'MAX_PAGE_ITEMS', 'MAX_PERMIT_LISTENS', 'MAX_REMOVED_AT_ONCE'],
     'MAX_SCANNED',

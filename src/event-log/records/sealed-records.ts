@@ -19,6 +19,7 @@ export interface SealedRecords {
   readonly kinds: Readonly<Partial<Record<RecordTable, readonly SealedDay[]>>>;
 }
 
+/** Storage format: the log holds this type for ever. */
 export interface RecordsSealed {
   readonly type: 'records_sealed.v1';
   readonly data: SealedRecords;
