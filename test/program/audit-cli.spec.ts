@@ -110,6 +110,30 @@ describe('audit tail', () => {
   });
 });
 
+describe('--json', () => {
+  const jsonOf = ({ stdout }: { readonly stdout: string }) =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+
+  it('prints events, changes and accounts as lines of JSON, without the hash of a key', async () => {
+    const { id, changed } = await lifeOfACredential();
+    const by = { actor: account.id, api_key_id: account.keyId, account_id: account.accountId };
+    const shown = jsonOf(await audit('show', id, '--json'));
+    const acl = { field: 'acl', from: ['bind:a.test'], to: ['*'] };
+    expect(shown[1]).toMatchObject({ ...by, type: 'ssh_credential_updated.v1', version: 2, changes: [acl] });
+    const position = positionOf(changed);
+    const diff = await audit('diff', id, '--from', `${Number(position) - 1}`, '--to', position, '--json');
+    expect(jsonOf(diff)).toEqual([acl]);
+    const tail = jsonOf(await audit('tail', '-n', '1', '--account', account.accountId, '--json'));
+    expect(tail).toEqual([expect.objectContaining({ ...by, id, type: 'ssh_credential_deleted.v1' })]);
+    expect((await audit('show', account.keyId, '--json')).stdout).not.toMatch(/hash|[0-9a-f]{64}/);
+    const accounts = await runCli({ DATABASE_URL: service.databaseUrl }, 'accounts', 'list', '--json');
+    expect(jsonOf(accounts)).toContainEqual(expect.objectContaining({ id: account.accountId }));
+  });
+});
+
 describe('audit export', () => {
   it('succeeds when its reader leaves', async () => {
     const { child, ended } = startCli(

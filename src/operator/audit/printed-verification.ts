@@ -6,15 +6,16 @@ import { print, tell } from '../print.js';
 import { faultLine } from '../printed-proof.js';
 import { progressOn } from '../progress.js';
 import { Stopwatch } from '../stopwatch.js';
+import type { Printing } from '../table.js';
 
 /** Checks the logs. Prints each fault on stdout and the result on stderr. Resolves with the number of faults. */
 export async function printVerification(
   database: MaintenanceDatabase,
-  scope: { readonly account: string | undefined; readonly hasRecords: boolean },
+  { json, ...scope }: Printing & { readonly account: string | undefined; readonly hasRecords: boolean },
   keys: CheckpointKeys,
   kept: readonly KeptCheckpoint[],
 ): Promise<number> {
-  const output = new Verification();
+  const output = new Verification({ json });
   const { progress } = output;
   const { accounts, events } = await verify(database, READ_MODELS, {
     ...scope,
@@ -30,7 +31,7 @@ export async function printVerification(
 }
 
 /** Where exported lines come from. */
-interface Source {
+interface Source extends Printing {
   readonly name: string;
   /** The number of events, if it is known. */
   readonly size?: number | undefined;
@@ -43,9 +44,9 @@ export async function printFileVerification(
   lists: AsyncIterable<readonly string[]>,
   keys: CheckpointKeys,
   kept: readonly KeptCheckpoint[],
-  { name, size, hiddenAt }: Source,
+  { name, size, hiddenAt, json }: Source,
 ): Promise<{ readonly faults: number; readonly events: number }> {
-  const output = new Verification();
+  const output = new Verification({ json });
   output.progress.begin('verify', 'events', size, 'estimate');
   const { events, isHeld, hidden } = await verifyFile(lists, READ_MODELS, {
     kept,
@@ -71,9 +72,11 @@ class Verification {
   private readonly took = new Stopwatch();
   private faults = 0;
 
+  constructor(private readonly printing: Printing) {}
+
   fault(one: Fault): void {
     this.faults += 1;
-    print(faultLine(one));
+    print(this.printing.json === true ? JSON.stringify(one) : faultLine(one));
   }
 
   end(keys: CheckpointKeys, checked: string): number {

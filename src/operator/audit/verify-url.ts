@@ -11,12 +11,13 @@ import { CheckpointKeys, verifierIn } from '../checkpoint-keys.js';
 import { MAX_AWAY_MS, patiently } from '../http/patiently.js';
 import { ServiceApi } from '../http/service-api.js';
 import { tell } from '../print.js';
+import type { Printing } from '../table.js';
 import { ExportedLog } from './exported-log.js';
 import { readKept } from './kept-checkpoints.js';
 import { printFileVerification } from './printed-verification.js';
 import { NoCheckpoint, WitnessedService } from './witness/witnessed-service.js';
 
-interface Evidence {
+interface Evidence extends Printing {
   readonly apiKeyFile: string;
   /** Public keys, as texts or files. */
   readonly key: readonly string[];
@@ -30,7 +31,7 @@ const WAY_OUT = 'give the public key of the log with --key';
  * Checks the log of the API key's account over HTTP alone. What comes from the URL itself, as the log does, is trusted
  * and named.
  */
-export async function verifyUrl(url: URL, { apiKeyFile, key, checkpoint }: Evidence): Promise<void> {
+export async function verifyUrl(url: URL, { apiKeyFile, key, checkpoint, json }: Evidence): Promise<void> {
   const given = await Promise.all(key.map(verifierIn));
   const api = await ServiceApi.withKeyIn(apiKeyFile, url);
   const patience = { name: api.name, report: tell, maxAwayMs: MAX_AWAY_MS };
@@ -46,6 +47,7 @@ export async function verifyUrl(url: URL, { apiKeyFile, key, checkpoint }: Evide
   const log = new ExportedLog(api, newest?.size ?? 0, patience);
   const all = newest === undefined ? kept : [...kept, newest];
   const { faults, events } = await printFileVerification(log.lines(), keys, all, {
+    json,
     name: api.name,
     size: newest?.size,
     hiddenAt: (position) => log.hiddenAt(position),

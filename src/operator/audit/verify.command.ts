@@ -9,6 +9,7 @@ import { withExamples } from '../help.js';
 import { parseUrl } from '../http/http-url.js';
 import { lowerPriority } from '../lower-priority.js';
 import { onDatabase, READS } from '../run-on-database.js';
+import { JSON_OPTION, type Printing } from '../table.js';
 import { openInput } from './input-file.js';
 import { readKept } from './kept-checkpoints.js';
 import { linesOf } from './ndjson.js';
@@ -48,6 +49,7 @@ export function addVerifyCommand(audit: Command): void {
         .conflicts(['file', 'account']),
     )
     .option('--api-key-file <file>', 'with --url: file with the API key of an auditor or admin of the account')
+    .option(...JSON_OPTION)
     .action(runVerify);
   withExamples(
     command,
@@ -58,7 +60,7 @@ export function addVerifyCommand(audit: Command): void {
   );
 }
 
-interface VerifyOptions {
+interface VerifyOptions extends Printing {
   readonly account?: string;
   readonly key: readonly string[];
   readonly checkpoint: readonly string[];
@@ -76,7 +78,13 @@ async function runVerify({ url, apiKeyFile, ...options }: VerifyOptions): Promis
 }
 
 /** Reads the files before it opens the database, so that the operator hears of a mistake at once. */
-async function verifyDatabase({ account, key, checkpoint, withoutRecords = false }: VerifyOptions): Promise<void> {
+async function verifyDatabase({
+  account,
+  key,
+  checkpoint,
+  withoutRecords = false,
+  json,
+}: VerifyOptions): Promise<void> {
   const keys = await checkpointKeys(key);
   const kept = await readKept(checkpoint, keys);
   const other = kept.find((one) => account !== undefined && accountOf(one) !== account);
@@ -85,17 +93,18 @@ async function verifyDatabase({ account, key, checkpoint, withoutRecords = false
     await refuseUnknownAccount(database, READ_MODELS, account);
     keys.tellIfNone();
     lowerPriority();
-    if ((await printVerification(database, { account, hasRecords: !withoutRecords }, keys, kept)) > 0)
+    if ((await printVerification(database, { account, hasRecords: !withoutRecords, json }, keys, kept)) > 0)
       throw new CheckFailed();
   });
 }
 
-async function verifyExport(file: string, { account, key, checkpoint }: VerifyOptions): Promise<void> {
+async function verifyExport(file: string, { account, key, checkpoint, json }: VerifyOptions): Promise<void> {
   if (account !== undefined) throw new UsageError('--account is for a database: a file is always checked as a whole');
   const keys = await checkpointKeys(key);
   keys.tellIfNone();
   const kept = await readKept(checkpoint, keys);
   const input = await openInput(file, 'audit export');
   lowerPriority();
-  if ((await printFileVerification(linesOf(input), keys, kept, { name: 'a file' })).faults > 0) throw new CheckFailed();
+  if ((await printFileVerification(linesOf(input), keys, kept, { name: 'a file', json })).faults > 0)
+    throw new CheckFailed();
 }
