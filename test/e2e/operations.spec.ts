@@ -75,7 +75,8 @@ async function startWith(program: string, ...args: string[]): Promise<Running> {
   });
   await until(() => /ready at http/.test(output));
   const [, url = ''] = /ready at (http:\/\/[\d.:]+)/.exec(output) ?? [];
-  const [, cluster = ''] = /data(?: {6}|":")([^\s"]+)/.exec(output) ?? [];
+  // A terminal does not show where the data is.
+  const [, cluster = join(dataDir, 'postgres')] = /data":"([^\s"]+)/.exec(output) ?? [];
   const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
   return { child, url, databasePid: Number(pid), output: () => output };
 }
