@@ -73,7 +73,7 @@ const ON_DATABASE: readonly Entry[] = [
   },
   {
     name: 'api-keys',
-    about: 'Create an API key, for an operator who has lost theirs',
+    about: 'Create an API key, for an operator who has lost theirs. For keys of SSH: keys',
     fill: async () => (await import('./accounts/api-keys.commands.js')).apiKeysCommands,
   },
   {

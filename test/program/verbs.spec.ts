@@ -165,6 +165,14 @@ describe('keys', () => {
     });
   });
 
+  it('add reads a file from where the user stands, also under npm run', async () => {
+    await keyFile(newPublicKey('ada'), 'here.pub');
+    const moved = { INIT_CWD: folder, npm_package_json: join(process.cwd(), 'package.json') };
+    expect((await runCli({ ...given(own), ...moved }, 'keys', 'add', 'here.pub')).code).toBe(0);
+    const elsewhere = { ...moved, npm_package_json: '/elsewhere/package.json' };
+    expect((await runCli({ ...given(own), ...elsewhere }, 'keys', 'add', 'here.pub')).code).toBe(2);
+  });
+
   it('never sends a private key', async () => {
     const { url, asked, stop } = await recorder(() => [200, {}]);
     const file = await keyFile('-----BEGIN OPENSSH PRIVATE KEY-----\nx\n', 'laptop');
@@ -267,10 +275,18 @@ describe('edges', () => {
     const [edge] = jsonOf(first);
     const { body } = await own.client.get(`/ip_policies/${edge.ip_restriction.ip_policies[0].id}`);
     expect(body.description).toBe(`for the edge at ${at(1)}`);
+    const value = JSON.stringify({
+      on_tcp_connect: [{ actions: [{ type: 'restrict-ips', config: { ip_policies: [body.id] } }] }],
+    });
+    const { id } = jsonOf(await run('edges', 'show', at(2), '--json'))[0];
+    await own.client.put(`/edges/tcp/${id}/traffic_policy`, { value });
     await run('edges', 'rm', at(1));
-    expect(await left()).toEqual([1, 2, 0]);
+    expect(await left()).toEqual([1, 2, 1]);
     await run('edges', 'rm', at(2));
-    expect(await left()).toEqual([0, 1, 0]);
+    expect(await left()).toEqual([0, 1, 1]);
+    await run('edges', 'add', at(3), '--to', 'app=web', '--allow', '10.0.0.0/8');
+    await run('edges', 'rm', at(3));
+    expect(await left()).toEqual([0, 1, 1]);
   });
 
   it('add leaves nothing behind if a step fails', async () => {
@@ -324,6 +340,13 @@ describe('sessions, refused, log and check', () => {
       stdout: 'permitted by bind:a.example\n',
     });
     expect(await run('check', body.id, 'b.example')).toMatchObject({
+      ...{ code: 1, stdout: 'refused: not_permitted; it needs the rule bind:b.example\n' },
+    });
+    await own.client.patch(`/ssh_credentials/${body.id}`, { acl: ['bind:b.example'] });
+    const asked_at = (await own.client.get(`/ssh_credentials/${body.id}/events`)).body.events[0].time;
+    expect(await run('check', body.id, 'b.example')).toMatchObject({ code: 0 });
+    const then = new Date(Date.parse(asked_at) + 1).toISOString();
+    expect(await run('check', body.id, 'b.example', '--at', then)).toMatchObject({
       ...{ code: 1, stdout: 'refused: not_permitted; it needs the rule bind:b.example\n' },
     });
     expect((await run('log', body.id)).stdout).toMatch(/^\d+\t\S+Z\tssh_credential_created\.v1\tsshcr_/);

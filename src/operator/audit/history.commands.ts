@@ -22,7 +22,9 @@ const ID = 'id of a credential, edge, user, bot, API key or account';
 export function addShowCommand(audit: Command): void {
   const show = audit
     .command('show')
-    .description('Print the history of a resource: each change, who made it, with which key and from where')
+    .description(
+      'Print the history of a resource: each change, who made it, with which key and from where. Over HTTP: log',
+    )
     .argument('<id>', ID)
     .option(...JSON_OPTION)
     .action((id: string, options: Printing) => onDatabase(READS, ({ pool }) => printHistory(pool, id, options)));

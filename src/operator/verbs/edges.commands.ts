@@ -153,9 +153,10 @@ function addRemove(edges: Command): void {
 }
 
 async function removeUnnamed(api: ServiceApi, edge: TcpEdgeResource): Promise<readonly string[]> {
-  const others = (await api.all<TcpEdgeResource>(EDGES, 'tcp_edges')).flatMap(namedBy);
+  // A traffic policy names IP policies too, in its text.
+  const others = JSON.stringify(await api.all<TcpEdgeResource>(EDGES, 'tcp_edges'));
   const removed: string[] = [];
-  for (const path of namedBy(edge).filter((one) => !others.includes(one))) {
+  for (const path of namedBy(edge).filter((one) => !others.includes(one.split('/').at(-1) ?? one))) {
     const { metadata } = await api.read<{ readonly metadata: string }>(path);
     if (metadata !== MADE_BY_US) continue;
     await api.send('DELETE', path);
