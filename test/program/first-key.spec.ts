@@ -46,7 +46,7 @@ describe('the first start with DATABASE_URL, without a terminal and without a ke
 
   it('generates none, and says how to make one', () => {
     expect(said[0]).toMatch(/^account ac_\w+ was created now; the account has no API key yet/);
-    for (const way of ['npm run cli -- api-keys create', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_API_KEY_FILE']) {
+    for (const way of ['npx tunnel-access api-keys create', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_API_KEY_FILE']) {
       expect(said[0]).toContain(way);
     }
     expect(output).not.toMatch(/[0-9A-Za-z]{27}_[\w-]{32}/);

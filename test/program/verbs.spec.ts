@@ -60,6 +60,11 @@ async function login({ client: { url, token } }: TestPrincipal, key = token) {
   return running.ended;
 }
 
+const recorders: Server[] = [];
+afterEach(() => {
+  for (const server of recorders.splice(0)) server.close();
+});
+
 /** A server that keeps what it is asked, and answers as it is told. */
 async function recorder(answer: (asked: string) => [status: number, body: unknown]) {
   const asked: { readonly line: string; readonly headers: Readonly<Record<string, unknown>> }[] = [];
@@ -72,8 +77,9 @@ async function recorder(answer: (asked: string) => [status: number, body: unknow
       .end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  recorders.push(server);
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, asked, stop: () => void server.close() };
+  return { url: `http://127.0.0.1:${port}`, asked };
 }
 
 describe('a key and the service that it was given for', () => {
@@ -87,7 +93,7 @@ describe('a key and the service that it was given for', () => {
 
   it('belong together: half of a pair is refused, and nothing is sent', async () => {
     await login(own);
-    const { url, asked, stop } = await recorder(() => [200, {}]);
+    const { url, asked } = await recorder(() => [200, {}]);
     const file = await keyFile('k');
     for (const [environment, ...options] of [
       [{}, '--url', url],
@@ -100,7 +106,6 @@ describe('a key and the service that it was given for', () => {
       expect([code, stderr]).toEqual([2, expect.stringContaining('belong together')]);
     }
     expect(asked).toEqual([]);
-    stop();
   });
 
   it('are asked for where there are none', async () => {
@@ -173,13 +178,20 @@ describe('keys', () => {
     expect((await runCli({ ...given(own), ...elsewhere }, 'keys', 'add', 'here.pub')).code).toBe(2);
   });
 
+  it('add makes no second credential of a key, which would widen what it may do, unless one says so', async () => {
+    const { id, file } = await add('laptop', '--bind', 'app=web');
+    const { code, stderr } = await run('keys', 'add', file);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`the key has ${id} already, which may bind app=web`)]);
+    expect((await own.client.get('/ssh_credentials')).body.ssh_credentials).toHaveLength(1);
+    expect((await run('keys', 'add', file, '--bind', 'app=api', '--another')).code).toBe(0);
+  });
+
   it('never sends a private key', async () => {
-    const { url, asked, stop } = await recorder(() => [200, {}]);
+    const { url, asked } = await recorder(() => [200, {}]);
     const file = await keyFile('-----BEGIN OPENSSH PRIVATE KEY-----\nx\n', 'laptop');
     const environment = settings({ TUNNEL_ACCESS_URL: url, TUNNEL_ACCESS_KEY: 'k' });
     const { code, stderr } = await runCli(environment, 'keys', 'add', file);
     expect([code, stderr, asked]).toEqual([2, `${file} is a private key; give the .pub file beside it\n`, []]);
-    stop();
   });
 
   it('are found by id, .pub file, fingerprint and a description that only one has', async () => {
@@ -190,10 +202,13 @@ describe('keys', () => {
     }
     const second = await own.client.post('/ssh_credentials', { public_key: newPublicKey(), description: 'laptop' });
     const ended = await run('keys', 'rm', 'laptop');
-    expect([ended.code, ended.stderr]).toEqual([2, `2 credentials are laptop; name one: ${second.body.id}, ${id}\n`]);
+    expect([ended.code, ended.stderr]).toEqual([
+      2,
+      `2 credentials are laptop; name one: ${second.body.id} (everything), ${id} (everything)\n`,
+    ]);
     expect(await run('keys', 'rm', file, 'nobody')).toMatchObject({
       code: 2,
-      stderr: 'there is no credential nobody\n',
+      stderr: expect.stringContaining('there is no credential nobody'),
     });
     expect((await own.client.get('/ssh_credentials')).body.ssh_credentials).toHaveLength(2);
   });
@@ -215,7 +230,7 @@ describe('keys', () => {
 
   it('edit sends the version that it has read, each time', async () => {
     const credential = { id: 'sshcr_1', acl: [], description: '' };
-    const { url, asked, stop } = await recorder((line) =>
+    const { url, asked } = await recorder((line) =>
       line.startsWith('PUT') ? [412, { msg: 'It was changed meanwhile.' }] : [200, credential],
     );
     const environment = settings({ TUNNEL_ACCESS_URL: url, TUNNEL_ACCESS_KEY: 'k' });
@@ -228,7 +243,6 @@ describe('keys', () => {
       ['PATCH /ssh_credentials/sshcr_1', '"2"'],
       ['PUT /ssh_credentials/sshcr_1/expiry', '"4"'],
     ]);
-    stop();
   });
 
   it('rotate makes a credential with the new key, and lets the old one expire', async () => {
@@ -298,14 +312,13 @@ describe('edges', () => {
   });
 
   it('add names what it could not remove', async () => {
-    const { url, stop } = await recorder((line) => {
+    const { url } = await recorder((line) => {
       if (line.startsWith('GET')) return [200, { backends: [], next_page_uri: null }];
       return line.startsWith('POST /backends') ? [201, { id: 'bkdtg_1' }] : [409, { msg: 'It is taken.' }];
     });
     const environment = settings({ TUNNEL_ACCESS_URL: url, TUNNEL_ACCESS_KEY: 'k' });
     const { code, stderr } = await runCli(environment, 'edges', 'add', 'a.example:1', '--to', 'app=web');
     expect([code, stderr]).toEqual([3, `It is taken.\nleft behind at ${url}: backends/tunnel_group/bkdtg_1\n`]);
-    stop();
   });
 });
 

@@ -19,32 +19,41 @@ const MAX_COLUMNS = 120;
 
 /**
  * A JSON line of the log as a line for people: the local time, the level, the message and the fields; then the stack.
- * Unless it must be whole, it has no ids, and a routine line has at most 120 columns.
+ * Unless it must be whole, it has no ids, and goes on in a further line after 120 columns.
  */
 export function toTerminalLine(json: string, isWhole: boolean): string {
   const line: Line = JSON.parse(json);
   const { level, time, msg, context, err } = line;
   const fields = Object.entries(line).filter(([name]) => !UNSAID.has(name) && (isWhole || !IS_ID.test(name)));
-  const parts: [text: string, style?: 'dim' | (typeof STYLES)[typeof level]][] = [
+  const parts: Part[] = [
     [new Date(time).toLocaleTimeString('en-GB'), 'dim'],
     [level.toUpperCase().padEnd(5), STYLES[level]],
-    ...(context === undefined ? [] : [[`[${context}]`, 'dim'] as [string, 'dim']]),
-    [msg],
-    ...fields.map(([name, value]) => [`${name}=${value}`, 'dim'] as [string, 'dim']),
+    ...(context === undefined ? [] : [[`[${context}]`, 'dim'] as const]),
+    ...msg.split(' ').map((word) => [word] as const),
+    ...fields.map(([name, value]) => [`${name}=${value}`, 'dim'] as const),
   ];
-  const shown = isWhole || level !== 'info' ? parts : fitting(parts);
-  const text = shown.map(([part, style]) => (style === undefined ? part : styleText(style, part))).join(' ');
+  const rows = isWhole ? [parts] : rowsOf(parts);
+  const text = rows.map((row) => row.map(styled).join(' ')).join(`\n${INDENT}`);
   return `${text}\n${err?.stack === undefined ? '' : `${err.stack}\n`}`;
 }
 
-/** What fits into the columns. What is cut ends with an ellipsis. */
-function fitting<Part extends readonly [text: string, ...rest: unknown[]]>(parts: readonly Part[]): readonly Part[] {
-  let left = MAX_COLUMNS;
-  return parts.flatMap((part) => {
-    const [text, ...rest] = part;
-    if (left < 2) return [];
-    const cut = text.length > left ? `${text.slice(0, left - 1)}…` : text;
-    left -= cut.length + 1;
-    return [[cut, ...rest] as unknown as Part];
-  });
+type Part = readonly [text: string, style?: 'dim' | (typeof STYLES)[keyof typeof STYLES]];
+/** As wide as time and level. */
+const INDENT = ' '.repeat(15);
+
+const styled = ([text, style]: Part): string => (style === undefined ? text : styleText(style, text));
+
+function rowsOf(parts: readonly Part[]): readonly (readonly Part[])[] {
+  const rows: Part[][] = [];
+  let used = MAX_COLUMNS;
+  for (const part of parts) {
+    const [{ length }] = part;
+    if (used + 1 + length > MAX_COLUMNS) {
+      used = rows.length === 0 ? 0 : INDENT.length;
+      rows.push([]);
+    }
+    rows.at(-1)?.push(part);
+    used += 1 + length;
+  }
+  return rows;
 }

@@ -123,7 +123,9 @@ export class ServiceApi {
     };
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const answer = await this.exchange(method, path, headers, sent).catch((error: unknown) => {
-      throw error instanceof Unavailable ? new OperatorError(`${this.name} does not answer: ${error.message}`) : error;
+      throw error instanceof Unavailable
+        ? new OperatorError(`${this.name} does not answer: ${error.message}; does the service run?`)
+        : error;
     });
     const { status, text, headers: answered } = answer;
     if (status === 204) return { body: undefined as Body, etag: undefined };

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { IpPolicyResource } from '../../api/ip-policies/ip-policies.resource.js';
 import type { TcpEdgeResource } from '../../api/tcp-edges/tcp-edges.resource.js';
 import type { TunnelGroupResource } from '../../api/tunnel-groups/tunnel-groups.resource.js';
@@ -36,13 +36,16 @@ function addAdd(edges: Command): void {
       'Serve a hostport: connections go to the tunnels with these labels. It makes the tunnel group, unless there is one with exactly these labels, and an IP policy for --allow',
     )
     .argument('<hostport...>', 'where visitors connect, such as 127.0.0.1:20080')
-    .requiredOption(
-      '--to <label>',
-      'label of the tunnels, key=value; may be repeated: tunnels with all of them',
-      appended,
-      [],
+    .addOption(
+      new Option('--to <label>', 'label of the tunnels, key=value; may be repeated: tunnels with all of them')
+        .argParser(appended)
+        .makeOptionMandatory(),
     )
-    .option('--allow <network>', 'network or address that may connect; may be repeated (default: all)', appended, [])
+    .addOption(
+      new Option('--allow <network>', 'network or address that may connect; may be repeated')
+        .argParser(appended)
+        .default([], 'all'),
+    )
     .option('--description <text>', 'what the edge is for')
     .action(async (hostports: readonly string[], options: AddOptions) => {
       const labels = labelsIn(options.to);

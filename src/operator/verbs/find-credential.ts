@@ -18,10 +18,10 @@ export async function findCredential(api: ServiceApi, key: string): Promise<SshC
   if (/^sshcr_\w+$/.test(key)) return api.read(`${LIST}/${key}`);
   const found = await credentialsOf(api, key);
   const [first] = found;
-  if (first === undefined) throw new UsageError(`there is no credential ${key}`);
+  if (first === undefined) throw new UsageError(`there is no credential ${key}: tunnel-access keys list shows all`);
   if (found.length === 1) return first;
-  const ids = found.slice(0, MAX_LISTED).map(({ id }) => id);
-  throw new UsageError(`${found.length} credentials are ${key}; name one: ${ids.join(', ')}`);
+  const listed = found.slice(0, MAX_LISTED).map(({ id, acl }) => `${id} (${acl.join(' ') || 'everything'})`);
+  throw new UsageError(`${found.length} credentials are ${key}; name one: ${listed.join(', ')}`);
 }
 
 async function credentialsOf(api: ServiceApi, key: string): Promise<readonly SshCredentialResource[]> {

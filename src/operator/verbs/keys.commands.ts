@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { SshCredentialResource } from '../../api/ssh-credentials/ssh-credentials.resource.js';
 import type { TunnelResource } from '../../api/tunnel-sessions/tunnel-sessions.resource.js';
 import { messageOf } from '../../kernel/error-message.js';
+import { fingerprintOfLine } from '../../kernel/fingerprint.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { appended } from '../appended-option.js';
 import { type Destination, serviceOf, withDestination, withServiceExamples } from '../http/destination.js';
@@ -50,16 +51,19 @@ export function keysCommands(keys: Command): void {
   addRotate(keys);
 }
 
-/** `--bind` and `--from` may each be repeated. Without them an edit leaves the rules and networks as they are. */
-const withRights = (command: Command, everything: string): Command =>
+/** `--bind` and `--from` may each be repeated. `without` says what holds without them. */
+const withRights = (command: Command, without: { readonly bind: string; readonly from: string }): Command =>
   command
-    .option(
-      '--bind <rule>',
-      `what it may bind: a domain, host:port, key=value or *; may be repeated${everything}`,
-      appended,
-      [],
+    .addOption(
+      new Option('--bind <rule>', 'what it may bind: a domain, host:port, key=value or *; may be repeated')
+        .argParser(appended)
+        .default([], without.bind),
     )
-    .option('--from <network>', 'network or address that its tunnels may come from; may be repeated', appended, [])
+    .addOption(
+      new Option('--from <network>', 'network or address that its tunnels may come from; may be repeated')
+        .argParser(appended)
+        .default([], without.from),
+    )
     .option('--expires <when>', 'when it expires: 30d, 12h, or an RFC 3339 time')
     .option('--description <text>', 'what the key is for');
 
@@ -68,24 +72,40 @@ function addAdd(keys: Command): void {
     .command('add')
     .description('Upload a public key, so that its holder may open tunnels. Prints the id, and tells the ssh line')
     .argument('<file>', 'the .pub file; - for stdin')
-    .option('--owner <id>', 'user or bot that owns it, for admins (default: the caller)');
-  withRights(command, ' (default: everything)').action(async (file: string, options: KeyOptions) => {
-    const { owner, description } = options;
-    const publicKey = readPublicKey(file);
-    const api = await serviceOf(options);
-    const { body: made } = await api.send<SshCredentialResource>('POST', LIST, {
-      public_key: publicKey,
-      acl: options.bind.map(ruleOf),
-      ...(options.from.length > 0 && { source_cidrs: options.from }),
-      ...(options.expires !== undefined && { expires_at: parseLater(options.expires) }),
-      description: description ?? commentOf(publicKey),
-      ...(owner !== undefined && { owner_id: owner }),
-    });
-    printMade(made, options);
-    tell(`made at ${api.name}: it may bind ${rightsOf(made)}`);
-    await tellSshLine(api, { acl: made.acl, keyFile: file.endsWith('.pub') ? file.slice(0, -4) : undefined });
-  });
+    .option('--owner <id>', 'user or bot that owns it, for admins (default: the caller)')
+    .option('--another', 'make one more credential of a key that has one: their rights add up');
+  withRights(command, { bind: 'everything', from: 'anywhere' }).action(
+    async (file: string, options: KeyOptions & { another?: true }) => {
+      const { owner, description, another } = options;
+      const publicKey = readPublicKey(file);
+      const api = await serviceOf(options);
+      if (another !== true) await refuseSecond(api, publicKey);
+      const { body: made } = await api.send<SshCredentialResource>('POST', LIST, {
+        public_key: publicKey,
+        acl: options.bind.map(ruleOf),
+        ...(options.from.length > 0 && { source_cidrs: options.from }),
+        ...(options.expires !== undefined && { expires_at: parseLater(options.expires) }),
+        description: description ?? commentOf(publicKey),
+        ...(owner !== undefined && { owner_id: owner }),
+      });
+      printMade(made, options);
+      tell(`made at ${api.name}: it may bind ${rightsOf(made)}`);
+      await tellSshLine(api, { acl: made.acl, keyFile: file.endsWith('.pub') ? file.slice(0, -4) : undefined });
+    },
+  );
   withDestination(command, 'keys add laptop.pub --bind app=web --expires 30d --from 10.0.0.0/8');
+}
+
+/** A second credential of a key silently widens what the key may do. */
+async function refuseSecond(api: ServiceApi, publicKey: string): Promise<void> {
+  const fingerprint = fingerprintOfLine(publicKey);
+  if (fingerprint === undefined) return;
+  const [first] = await api.all<SshCredentialResource>(LIST, LIST, { fingerprint });
+  if (first === undefined) return;
+  const more = 'or add --another for one more, whose rights add up';
+  throw new UsageError(
+    `the key has ${first.id} already, which may bind ${rightsOf(first)}: change it with keys edit, ${more}`,
+  );
 }
 
 function addList(keys: Command): void {
@@ -131,7 +151,7 @@ function addEdit(keys: Command): void {
       'Change what is given, and nothing else. --bind and --from replace all rules and networks; --from any and --expires never take the limit away',
     )
     .argument(...KEY_ARGUMENT);
-  withRights(command, '').action(async (key: string, options: KeyOptions) => {
+  withRights(command, { bind: 'unchanged', from: 'unchanged' }).action(async (key: string, options: KeyOptions) => {
     const { bind, from, expires, description } = options;
     if (bind.length + from.length === 0 && expires === undefined && description === undefined) {
       throw new UsageError('nothing to change: give --bind, --from, --expires or --description');

@@ -34,7 +34,7 @@ export function refusedCommand(command: Command): void {
       printItems(found, COLUMNS, options);
       if (found.length === 0) tell(`nothing was refused since ${since}`);
       else if (found.some(({ needs }) => needs !== null))
-        tell('to permit one: tunnel-access keys edit KEY --bind RULE ...');
+        tell('to permit one: tunnel-access keys edit KEY --bind RULE, with each rule that is to stay');
     });
   withDestination(command, 'refused --since 7d', 'refused --key laptop.pub');
 }
