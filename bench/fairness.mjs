@@ -5,14 +5,13 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { IdSource } from '../dist/src/kernel/ids.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
 import { ACCOUNT, writeManyEvents } from './many-events.mjs';
 import { newBody } from './new-credential.mjs';
-import { API_KEY, onServer, startService } from './programs.mjs';
+import { API_KEY, onServer, residentMb, startService } from './programs.mjs';
 
 const EVENTS = 108_000;
 const SECONDS = 3;
@@ -41,9 +40,6 @@ const costlyRoutes = (events) => [
 
 const percentile = (times) => [...times].sort((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
 const ms = (number) => `${number.toFixed(1)} ms`;
-
-const residentMb = async (pid) =>
-  Math.round(Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
 
 /** Starts autocannon in another process. In this one it would delay the measured requests. */
 function flood(url, { path, accept = 'application/json', body }, connections) {

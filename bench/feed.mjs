@@ -9,7 +9,7 @@ import { EVENT_COLUMNS } from '../dist/src/event-log/read/recorded-event.js';
 import { BENCH_KEY, openBenchAccount } from './bench-account.mjs';
 import { ACCOUNT, writeManyEvents } from './many-events.mjs';
 import { middle } from './middle.mjs';
-import { onServer, psqlMs, startService } from './programs.mjs';
+import { onServer, psqlMs, residentMb, startService } from './programs.mjs';
 
 const EVENTS = 1_000_000;
 const ROUNDS = 3;
@@ -18,9 +18,9 @@ const AUTHORIZATION = { authorization: `Bearer ${BENCH_KEY}` };
 
 const range = (numbers) => `${Math.min(...numbers).toFixed(2)}-${Math.max(...numbers).toFixed(2)}`;
 
-async function readLines(url) {
+async function readLines(url, path = '/events') {
   const start = performance.now();
-  const response = await fetch(`${url}/events`, { headers: { ...AUTHORIZATION, accept: 'application/x-ndjson' } });
+  const response = await fetch(url + path, { headers: { ...AUTHORIZATION, accept: 'application/x-ndjson' } });
   let lines = 0;
   for await (const chunk of response.body) {
     for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) lines += 1;
@@ -54,6 +54,24 @@ async function compareLines(url, server, events) {
   };
 }
 
+async function exportLog({ url, pid }, events) {
+  const before = await residentMb(pid);
+  let most = 0;
+  const watch = setInterval(async () => {
+    most = Math.max(most, await residentMb(pid));
+  }, 200);
+  const { ms, lines } = await readLines(url, '/log/export');
+  clearInterval(watch);
+  if (lines !== events) throw new Error(`${lines} lines of ${events}`);
+  const rate = (lines / ms) * 1000;
+  return {
+    what: `GET /log/export, ${events.toLocaleString('en')} events`,
+    measured: `${rate.toFixed(0)}/s (memory ${before} to ${most} MB)`,
+    goal: '>= 20000/s',
+    ok: rate >= 20_000,
+  };
+}
+
 async function compareAsOf(url, id, position) {
   const [plain, past] = [`${url}/ssh_credentials/${id}`, `${url}/ssh_credentials/${id}?as_of=${position}`];
   await requestsPerSecond(plain);
@@ -80,6 +98,7 @@ export async function run({ events = EVENTS } = {}) {
     });
     return [
       await compareLines(service.url, server, events),
+      await exportLog(service, events),
       await compareAsOf(service.url, id, Math.floor(events / 2)),
     ];
   } finally {

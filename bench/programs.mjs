@@ -44,6 +44,10 @@ export async function startProgram(script, settings = {}) {
   return { url, readyMs, pid: child.pid, cpuMicros, stop };
 }
 
+/** The memory of a process that is in RAM, in MB. Linux only. */
+export const residentMb = async (pid) =>
+  Math.round(Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
+
 const MICROS_PER_TICK = 10_000;
 
 /**
