@@ -303,6 +303,13 @@ describe('edges', () => {
     expect(await left()).toEqual([0, 1, 1]);
   });
 
+  it('rm keeps a group that somebody else has made, although add took it', async () => {
+    await own.client.post('/backends/tunnel_group', { labels: { app: 'web' } });
+    await run('edges', 'add', at(1), '--to', 'app=web');
+    await run('edges', 'rm', at(1));
+    expect(await left()).toEqual([0, 1, 0]);
+  });
+
   it('add leaves nothing behind if a step fails', async () => {
     const { code, stderr } = await run('edges', 'add', 'nowhere', '--to', 'app=web', '--allow', '10.0.0.0/8');
     expect([code, stderr]).toEqual([2, expect.stringContaining("'nowhere' is not a hostport")]);
