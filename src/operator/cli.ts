@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import 'reflect-metadata';
-import { COMMANDS, load } from './commands.js';
+import { addCommands } from './commands.js';
 import { addCompletion, isCompletion } from './completion.js';
 import { withExamples } from './help.js';
 import { newProgram, runProgram } from './program.js';
@@ -10,6 +10,6 @@ const program = newProgram('tunnel-access').description(
 );
 withExamples(program, 'login http://127.0.0.1:8080', 'keys add laptop.pub --bind app=web', 'start', 'audit tail -f');
 const words = process.argv.slice(2);
-await load(program, COMMANDS, (name) => words.includes(name) || isCompletion(words));
+await addCommands(program, (name) => words.includes(name) || isCompletion(words));
 await addCompletion(program, words);
 await runProgram(program);

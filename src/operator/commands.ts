@@ -125,18 +125,14 @@ const ON_DATABASE: readonly Entry[] = [
 ];
 
 /** All commands by the heading of the help. */
-export const COMMANDS = {
+const COMMANDS: Readonly<Record<string, readonly Entry[]>> = {
   'Over HTTP, with an API key:': OVER_HTTP,
   'On the database:': ON_DATABASE,
-} as const;
+};
 
 /** Adds the commands to a program. Only those that are named are imported: the help of the program needs no other. */
-export async function load(
-  program: Command,
-  commands: Readonly<Record<string, readonly Entry[]>>,
-  isNamed: (name: string) => boolean,
-): Promise<void> {
-  for (const [heading, entries] of Object.entries(commands)) {
+export async function addCommands(program: Command, isNamed: (name: string) => boolean): Promise<void> {
+  for (const [heading, entries] of Object.entries(COMMANDS)) {
     program.commandsGroup(heading);
     for (const { name, about, fill, isHidden = false } of entries) {
       const command = program.command(name, { hidden: isHidden }).description(about);

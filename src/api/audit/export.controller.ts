@@ -6,10 +6,8 @@ import { callerOf, signalOf } from '../http/request-context.js';
 import { refuseUnlessReadsEverything } from '../resources/access-rules.js';
 import { EventFeed } from './event-feed.js';
 import { readFeedRequest } from './feed-request.js';
-import { LineFeed } from './line-feed.js';
+import { LineFeed, NDJSON } from './line-feed.js';
 import { LogExport } from './log-export.js';
-
-const NDJSON = 'application/x-ndjson';
 
 /** The log as a file, for who proves it without the database. */
 @ApiTag('Evidence')

@@ -7,6 +7,9 @@ import { Places } from '../../kernel/places.js';
 import { EventFeed, type FeedPage, type FeedSelection } from './event-feed.js';
 import { textOfUnreadable } from './unreadable-event.js';
 
+/** The media type of lines that are not CloudEvents. */
+export const NDJSON = 'application/x-ndjson';
+
 /** Small, since a reader that stalls holds up to three of them. */
 const CHUNK = { events: 500, characters: 256 * 1024 };
 /** A reader that takes no chunk for longer is cut off: it may be away, and it would delay the stop of the service. */

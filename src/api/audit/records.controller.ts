@@ -9,9 +9,8 @@ import { lastOf } from '../http/pages.js';
 import { callerOf, signalOf } from '../http/request-context.js';
 import { refuseUnlessReadsEverything } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
-import { LineFeed, type LinePages } from './line-feed.js';
+import { LineFeed, type LinePages, NDJSON } from './line-feed.js';
 
-const NDJSON = 'application/x-ndjson';
 type Sent = Readonly<Record<string, unknown>>;
 
 const time = (name: string, description: string) =>

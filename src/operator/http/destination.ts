@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
 import { UsageError } from '../../kernel/operator-error.js';
-import { JSON_OPTION } from '../table.js';
+import { JSON_OPTION, type Printing } from '../table.js';
 import { parseUrl } from './http-url.js';
 import { readLogin } from './login-file.js';
 import { ServiceApi } from './service-api.js';
 
 /** The options of each command that calls the service. */
-export interface Destination {
+export interface Destination extends Printing {
   readonly url?: URL;
   readonly keyFile?: string;
-  readonly json?: true;
 }
 
 const [URL_OF_SERVICE, KEY] = ['TUNNEL_ACCESS_URL', 'TUNNEL_ACCESS_KEY'];

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import type { BindCheck } from '../../api/gateway-api/checks/checks.resource.js';
+import { toRequestForm } from '../../api/gateway-api/decisions/bind-target-form.js';
 import { CheckFailed } from '../../kernel/operator-error.js';
+import { parseTargetText } from '../../rules/index.js';
 import { type Destination, serviceOf, withDestination } from '../http/destination.js';
 import { print } from '../print.js';
 import { findCredential, KEY_ARGUMENT } from './find-credential.js';
-import { targetOf } from './target-text.js';
 import { parseEarlier } from './time-argument.js';
 
 interface CheckOptions extends Destination {
@@ -24,7 +25,7 @@ export function checkCommand(command: Command): void {
       const api = await serviceOf(options);
       const { id } = await findCredential(api, key);
       const { body: answer } = await api.send<BindCheck>('POST', `ssh_credentials/${id}/check`, {
-        target: targetOf(target),
+        target: toRequestForm(parseTargetText(target)),
         ...(from !== undefined && { source: from }),
         ...(at !== undefined && { as_of: parseEarlier(at) }),
       });

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import type { BindDecisionResource } from '../../api/gateway-api/decision-record/bind-decisions.resource.js';
+import type { TargetForm } from '../../api/tunnel-sessions/open-sessions.js';
 import { type Destination, serviceOf, withDestination } from '../http/destination.js';
 import { tell } from '../print.js';
 import { type Columns, printItems } from '../table.js';
 import { findCredential } from './find-credential.js';
-import { type TargetBody, textOfTarget } from './target-text.js';
+import { textOfTarget } from './target-text.js';
 import { parseEarlier } from './time-argument.js';
 
 interface RefusedOptions extends Destination {
@@ -14,7 +15,7 @@ interface RefusedOptions extends Destination {
 
 const COLUMNS: Columns<BindDecisionResource> = {
   TIME: ({ decided_at }) => decided_at,
-  WHAT: ({ target }) => textOfTarget(target as TargetBody),
+  WHAT: ({ target }) => textOfTarget(target as TargetForm),
   WHY: ({ reason }) => reason,
   'MISSING RULE': ({ needs }) => needs ?? '-',
   KEY: ({ credential_id }) => credential_id,

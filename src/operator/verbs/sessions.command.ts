@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { SshCredentialResource } from '../../api/ssh-credentials/ssh-credentials.resource.js';
+import type { TargetForm } from '../../api/tunnel-sessions/open-sessions.js';
 import type { TunnelSessionResource } from '../../api/tunnel-sessions/tunnel-sessions.resource.js';
 import { type Destination, serviceOf, withDestination } from '../http/destination.js';
 import type { ServiceApi } from '../http/service-api.js';
 import { print, tell } from '../print.js';
 import { type Columns, printItems } from '../table.js';
 import { untilStopped } from '../until-stopped.js';
-import { type TargetBody, textOfTarget } from './target-text.js';
+import { textOfTarget } from './target-text.js';
 import { agoOf } from './time-argument.js';
 
 /** Gateways report within 5 s. */
@@ -63,7 +64,7 @@ const columnsWith = (names: ReadonlyMap<string, string>): Columns<TunnelSessionR
   FROM: ({ ip }) => (ip === '' ? 'unknown' : ip),
   SINCE: ({ started_at }) => agoOf(started_at),
   WHAT: ({ tunnels }) =>
-    tunnels.flatMap(({ targets }) => (targets as readonly TargetBody[]).map(textOfTarget)).join(' '),
+    tunnels.flatMap(({ targets }) => (targets as readonly TargetForm[]).map(textOfTarget)).join(' '),
   IN: ({ bytes_in }) => bytesOf(bytes_in),
   OUT: ({ bytes_out }) => bytesOf(bytes_out),
 });

@@ -168,7 +168,7 @@ class ReportedHost {
 }
 
 /** What a gateway says of itself. The row of the gateway keeps it in this form. */
-export class ReportedGateway {
+class ReportedGateway {
   @OptionalText('Host and port where SSH clients reach it. Absent: it does not know.', 'ssh.example.com:2222')
   address?: string;
   @Read(
