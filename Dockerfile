@@ -5,6 +5,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json openapi.json ./
 COPY migrations migrations
+COPY console console
 COPY src src
 RUN npm run build && npm prune --omit=dev --omit=optional
 

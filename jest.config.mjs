@@ -62,6 +62,7 @@ export default {
     service('program', ['test/program/*.spec.ts'], onPostgres('global-setup')),
     service('load', ['test/load/*.spec.ts'], onPostgres('global-setup')),
     service('e2e', ['test/e2e/*.spec.ts'], onPostgres('global-setup-e2e')),
+    service('console', ['test/console/*.spec.ts'], onPostgres('global-setup-console')),
     service('faults', ['test/faults/*.spec.ts'], { globalSetup: `${SUPPORT}/global-setup-faults.mjs` }),
     service('ha', ['test/ha/*.spec.ts']),
   ],

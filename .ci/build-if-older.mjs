@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const timeOf = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-const sources = ['src', 'migrations'].flatMap((folder) =>
+const sources = ['src', 'migrations', 'console'].flatMap((folder) =>
   readdirSync(folder, { recursive: true }).map((name) => join(folder, name)),
 );
 const newest = Math.max(...[...sources, 'package.json', 'tsconfig.json', 'tsconfig.build.json'].map(timeOf));

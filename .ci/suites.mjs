@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 
 /** The suites that `npm test` and `npm run test:program` do not have. */
-export const PROJECTS = ['e2e', 'faults', 'ha', 'load'];
+export const PROJECTS = ['console', 'e2e', 'faults', 'ha', 'load'];
 
 /** One journey through the real programs for each row of "What always holds". Every run has it. */
 export const JOURNEYS = ['e2e', 'journeys'];
@@ -33,6 +33,11 @@ export const ROOMS = [
   ['^src/database/', 'ha', ''],
   ['^(src/database|migrations)/', 'e2e', 'query-plans|upgrade|embedded-postgres'],
   ['^(README\\.md|docs/tour\\.md|src/operator/verbs/)', 'e2e', 'tour'],
+  [
+    '^(console/|test/support/console|src/api/(console|caller|tunnel-sessions|ssh-credentials|gateway-api/(checks|records))/)',
+    'console',
+    '',
+  ],
   ['^(docs/audit\\.md|src/api/audit/)', 'e2e', 'audit-questions'],
   ['^docs/(operating|backup|monitoring|logs|failover)', 'e2e', 'operating|alerts|fail2ban|systemd|operations-year'],
   ['^docs/(sshd-gateway|gateways|own)', 'e2e', 'sshd-guide|systemd|sshd-gateway'],
@@ -47,7 +52,7 @@ export function suitesOf(paths) {
     // A test beside the code changes no program: `npm test` runs it.
     if (/^src\/.*\.spec\.ts$/.test(path)) continue;
     for (const [room, project, files] of ROOMS) if (new RegExp(room).test(path)) add(project, files);
-    const [, project, file] = /^test\/(e2e|faults|ha|load)\/([a-z0-9-]+)\.spec\.ts$/.exec(path) ?? [];
+    const [, project, file] = /^test\/(console|e2e|faults|ha|load)\/([a-z0-9-]+)\.spec\.ts$/.exec(path) ?? [];
     if (project !== undefined) add(project, file);
   }
   return [...patterns].map(([project, files]) => [project, files.has('') ? '' : [...files].join('|')]);

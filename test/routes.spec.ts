@@ -62,6 +62,8 @@ describe('every route', () => {
       .map((r) => `${r.method} ${r.path}`);
     expect(open.sort()).toEqual([
       'GET /',
+      'GET /console',
+      'GET /console/:file',
       'GET /docs',
       'GET /docs/:file',
       'GET /livez',

@@ -16,6 +16,7 @@ import { CloudEvents } from './audit/cloud-events.js';
 import { EvidenceModule } from './audit/evidence/evidence.module.js';
 import { CallerModule } from './caller/caller.module.js';
 import type { Config } from './config/config.js';
+import { ConsoleModule } from './console/console.controller.js';
 import { ChecksModule } from './gateway-api/checks/checks.module.js';
 import { BindDecisionMetrics } from './gateway-api/decision-record/bind-decision-metrics.js';
 import { BindDecisionsModule } from './gateway-api/decision-record/bind-decisions.module.js';
@@ -99,7 +100,7 @@ const settingsOf = ({ config }: Foundation): Provider[] => [
   { provide: ReservationPolicy, useValue: withPublicHost(config, config.publicUrl) },
   // The service's metrics have these too, with and without gateways.
   { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
-  { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config.gatewayTokens.length > 0) },
+  { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config) },
 ];
 
 /** What the resources share. */
@@ -151,4 +152,5 @@ const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule[
   HealthModule,
   ...metricsModules(config, database),
   OpenApiModule,
+  ...(config.console ? [ConsoleModule] : []),
 ];

@@ -1,4 +1,4 @@
-import { baseUrl, integer, text } from '../../kernel/settings/parsers.js';
+import { baseUrl, flag, integer, text } from '../../kernel/settings/parsers.js';
 import type { SettingsTable } from '../../kernel/settings/setting.js';
 
 /** Where the service listens, and what clients call it. */
@@ -25,5 +25,12 @@ export const LISTENING = {
     example: 'https://api.example.com',
     fallback: undefined,
     parse: baseUrl,
+  },
+  console: {
+    name: 'CONSOLE',
+    about: 'Serves the page at `/console`.',
+    example: 'off',
+    fallback: true,
+    parse: flag,
   },
 } as const satisfies SettingsTable;

@@ -11,17 +11,17 @@ import type { ParameterOf } from './parts.js';
 const COMMITTED = new URL('../../../../openapi.json', import.meta.url);
 
 interface Document {
-  readonly paths: Readonly<Record<string, object>>;
+  paths: Readonly<Record<string, object>>;
   readonly components: { readonly securitySchemes: Readonly<Record<string, object>> };
 }
 
-/** The OpenAPI document as JSON. `server` is the base URL of the paths; without gateways their routes do not exist. */
+/** The OpenAPI document as JSON, without the routes that the settings switch off. `server` is the base URL of the paths. */
 export class ApiDocument {
   private json: Promise<string> | undefined;
 
   constructor(
     private readonly server: string,
-    private readonly hasGateways: boolean,
+    private readonly settings: { readonly gatewayTokens: readonly unknown[]; readonly console: boolean },
   ) {}
 
   text(): Promise<string> {
@@ -31,16 +31,19 @@ export class ApiDocument {
 
   private async read(): Promise<string> {
     const committed: Document = JSON.parse(await readFile(COMMITTED, 'utf8'));
-    const document = this.hasGateways ? committed : withoutGateways(committed);
+    const document = this.settings.gatewayTokens.length > 0 ? committed : withoutGateways(committed);
+    if (!this.settings.console) document.paths = without(document.paths, '/console');
     return JSON.stringify({ ...document, servers: [{ url: this.server }] });
   }
 }
 
 function withoutGateways({ paths, components, ...rest }: Document): Document {
   const { gateway: _, ...securitySchemes } = components.securitySchemes;
-  const others = Object.entries(paths).filter(([path]) => !path.startsWith('/ssh_gateway'));
-  return { ...rest, paths: Object.fromEntries(others), components: { ...components, securitySchemes } };
+  return { ...rest, paths: without(paths, '/ssh_gateway'), components: { ...components, securitySchemes } };
 }
+
+const without = (paths: Document['paths'], prefix: string): Document['paths'] =>
+  Object.fromEntries(Object.entries(paths).filter(([path]) => !path.startsWith(prefix)));
 
 /** The build copies Swagger UI here: its package reports installations to its makers, so users do not install it. */
 const UI = new URL('../../../../swagger-ui/', import.meta.url);

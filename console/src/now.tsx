@@ -1,0 +1,259 @@
+import { useState } from 'preact/hooks';
+import type { SshCredentialResource } from '../../src/api/ssh-credentials/ssh-credentials.resource.js';
+import type { TunnelSessionResource } from '../../src/api/tunnel-sessions/tunnel-sessions.resource.js';
+import { call, nextOf } from './api.js';
+import { useRights } from './caller.js';
+import { useCredentials } from './credentials-by-id.js';
+import { OwnerFilter, ownerName, useOwners } from './people.js';
+import { useReading } from './reading.js';
+import { goTo, hrefTo, type Route, withFilter } from './route.js';
+import { bytesText, Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
+import { type Target, targetText } from './target.js';
+
+interface Sessions {
+  readonly tunnel_sessions: readonly TunnelSessionResource[];
+  readonly next_page_uri: string | null;
+}
+interface Credentials {
+  readonly ssh_credentials: readonly SshCredentialResource[];
+  readonly next_page_uri: string | null;
+}
+interface Records {
+  readonly tunnel_session_records: readonly { credential_id: string; reason: string; source: string | null }[];
+}
+
+const SHOWN = { '': 'Everyone', open: 'Open now', offline: 'Offline', gone: 'Not seen for 30 days' } as const;
+const DAY_MS = 86_400_000;
+/** Whole days, so that the address of a read stays the same between two of them. */
+const daysAgo = (days: number): string => new Date((Math.floor(Date.now() / DAY_MS) - days) * DAY_MS).toISOString();
+
+/** How a session ended, in words. */
+const ENDS: Readonly<Record<string, string>> = {
+  client: 'left',
+  lost: 'line lost',
+  stopped: 'stopped',
+  gateway_lost: 'gateway lost',
+};
+const endOf = (reason: string): string => ENDS[reason] ?? plain(reason.replaceAll('_', ' '));
+
+const textsOf = (session: TunnelSessionResource): string[] =>
+  session.tunnels.flatMap(({ targets }) => (targets as Target[]).map(targetText));
+
+/** Who is there: open sessions, then devices that are offline. Read again every 5 s. */
+export function Now({ route }: { readonly route: Route }) {
+  const { mayChange, mayReadRecords, isAdmin, caller } = useRights();
+  const [asked, ask] = useState<{ readonly session: TunnelSessionResource; readonly verb: 'stop' | 'restart' }>();
+  const show = route.query.get('show') ?? '';
+  const owner_id = route.query.get('owner') ?? undefined;
+  const before = (name: string) => route.query.get(name) ?? undefined;
+  const owners = useOwners();
+  const wantsOpen = show === '' || show === 'open';
+  const sessions = useReading<Sessions>(
+    wantsOpen ? '/tunnel_sessions' : undefined,
+    { limit: '100', owner_id, before_id: before('before') },
+    true,
+  );
+  const offline = useReading<Credentials>(
+    show === 'open' ? undefined : '/ssh_credentials',
+    {
+      ...{ limit: '100', include: 'usage', online: 'false', owner_id, before_id: before('before_offline') },
+      last_seen_before: show === 'gone' ? daysAgo(30) : undefined,
+    },
+    true,
+  );
+  const records = useReading<Records>(mayReadRecords ? '/tunnel_session_records' : undefined, { limit: '100' }, true);
+  const open = sessions.data?.tunnel_sessions ?? [];
+  const away = offline.data?.ssh_credentials ?? [];
+  const devices = useCredentials(open.map(({ credential }) => credential.id));
+  const nameOfSession = ({ credential }: TunnelSessionResource): string => {
+    const device = devices.get(credential.id);
+    return device === undefined ? credential.id : nameOf(device);
+  };
+  const endOfDevice = (id: string) =>
+    records.data?.tunnel_session_records.find(({ credential_id }) => credential_id === id);
+  const failure = sessions.failure ?? offline.failure;
+  const readAt = sessions.readAt ?? offline.readAt;
+  const olderOpen = nextOf(sessions.data?.next_page_uri ?? null);
+  const olderAway = nextOf(offline.data?.next_page_uri ?? null);
+  const more = (count: number, next: string | undefined) => (next === undefined ? `${count}` : `over ${count}`);
+  const query = Object.fromEntries(route.query);
+  const mayStop = ({ owner_id: owner }: TunnelSessionResource) => isAdmin || (mayChange && owner === caller?.id);
+
+  return (
+    <>
+      <Heading title="Now">
+        <small>
+          {readAt === undefined ? 'reading' : failure === undefined ? 'read again every 5 s' : ''}
+          {failure !== undefined && readAt !== undefined && `as read at ${readAt.toLocaleTimeString('en-GB')}`}
+        </small>
+      </Heading>
+      <Trouble failure={failure} />
+      {readAt !== undefined && (
+        <div class="figures">
+          {sessions.data !== undefined && (
+            <div>
+              <b>
+                {more(
+                  open.reduce((sum, { tunnels }) => sum + tunnels.length, 0),
+                  olderOpen,
+                )}
+              </b>
+              <small>open tunnels of {new Set(open.map(({ credential }) => credential.id)).size} devices</small>
+            </div>
+          )}
+          {offline.data !== undefined && (
+            <div>
+              <b>{more(away.length, olderAway)}</b>
+              <small>{show === 'gone' ? 'not seen for 30 days' : 'offline'}</small>
+            </div>
+          )}
+        </div>
+      )}
+      <div class="row">
+        <div>
+          <label for="show">Show</label>
+          <select
+            id="show"
+            value={show}
+            onChange={({ currentTarget }) =>
+              goTo(
+                withFilter(
+                  { ...route, query: new URLSearchParams({ owner: owner_id ?? '' }) },
+                  'show',
+                  currentTarget.value,
+                ),
+              )
+            }
+          >
+            {Object.entries(SHOWN).map(([value, words]) => (
+              <option key={value} value={value}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </div>
+        <OwnerFilter route={route} owners={owners} />
+      </div>
+      {readAt !== undefined && open.length + away.length === 0 ? (
+        <section class="sheet">
+          <div class="pad">
+            <h2>Nobody is here</h2>
+            <p>
+              A device is here while its ssh connection is open. <a href={hrefTo(['credentials', 'new'])}>Add a key</a>{' '}
+              first; the page of the credential has the line for ssh.
+            </p>
+          </div>
+        </section>
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls by keyboard
+        <section class="sheet" tabIndex={0} aria-label="Devices">
+          <table>
+            <thead>
+              <tr>
+                <th>Device</th>
+                <th>Serves</th>
+                <th class="less">From</th>
+                <th>Since</th>
+                <th class="figure less">In</th>
+                <th class="figure less">Out</th>
+                {mayChange && <th class="figure">End</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {open.map((session) => (
+                <tr key={session.id}>
+                  <td>
+                    <a href={hrefTo(['credentials', session.credential.id])}>{nameOfSession(session)}</a>
+                    <span class="quiet">{ownerName(owners, session.owner_id)}</span>
+                  </td>
+                  <td>
+                    {textsOf(session).map((text) => (
+                      <code key={text}>{text} </code>
+                    ))}
+                    {session.tunnels.length === 0 ? <Mark kind="warn">no tunnel</Mark> : <Mark kind="on">open</Mark>}
+                  </td>
+                  <td class="less">{session.ip}</td>
+                  <td>
+                    <Time at={session.started_at} ago={false} />
+                  </td>
+                  <td class="figure less">{bytesText(session.bytes_in)}</td>
+                  <td class="figure less">{bytesText(session.bytes_out)}</td>
+                  {mayChange && (
+                    <td class="figure">
+                      {mayStop(session) && (
+                        <>
+                          <button type="button" onClick={() => ask({ session, verb: 'restart' })}>
+                            Restart
+                          </button>{' '}
+                          <button type="button" class="end" onClick={() => ask({ session, verb: 'stop' })}>
+                            Stop
+                          </button>
+                        </>
+                      )}
+                    </td>
+                  )}
+                </tr>
+              ))}
+              {away.map((device) => {
+                const seen = device.usage?.last_seen_at ?? null;
+                const end = seen === null ? undefined : endOfDevice(device.id);
+                return (
+                  <tr key={device.id}>
+                    <td>
+                      <a href={hrefTo(['credentials', device.id])}>{nameOf(device)}</a>
+                      <span class="quiet">{ownerName(owners, device.owner_id)}</span>
+                    </td>
+                    <td>
+                      {device.usage?.online === null ? <Mark>not known</Mark> : <Mark>offline</Mark>}
+                      <span class="quiet">
+                        {seen === null ? 'never seen' : <Time at={seen} />}
+                        {end !== undefined && `, ${endOf(end.reason)}`}
+                      </span>
+                    </td>
+                    <td class="less">{end?.source ?? ''}</td>
+                    <td />
+                    <td class="less" />
+                    <td class="less" />
+                    {mayChange && <td />}
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+          <Pages
+            count={open.length + away.length}
+            newest={query.before || query.before_offline ? hrefTo([], { show, owner: owner_id }) : undefined}
+            older={
+              (olderOpen ?? olderAway)
+                ? hrefTo([], {
+                    ...query,
+                    ...(olderOpen !== undefined && { before: olderOpen }),
+                    ...(olderAway !== undefined && { before_offline: olderAway }),
+                  })
+                : undefined
+            }
+          />
+        </section>
+      )}
+      {asked !== undefined && (
+        <Question
+          title={`${asked.verb === 'stop' ? 'Stop' : 'Restart'} the session of ${nameOfSession(asked.session)}?`}
+          act={asked.verb === 'stop' ? 'Stop it' : 'Restart it'}
+          onAct={() =>
+            call('POST', `/tunnel_sessions/${asked.session.id}/${asked.verb}`, { body: {} }).then(sessions.again)
+          }
+          onClose={() => ask(undefined)}
+        >
+          <p>
+            {asked.session.tunnels.length === 0
+              ? 'It has no tunnel.'
+              : `It ends: ${textsOf(asked.session).join(', ')}.`}{' '}
+            {asked.verb === 'stop'
+              ? 'The key stays valid: a client that tries again is let in.'
+              : 'The client is asked to connect again.'}
+          </p>
+        </Question>
+      )}
+    </>
+  );
+}

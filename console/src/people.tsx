@@ -1,0 +1,45 @@
+import type { Query } from './api.js';
+import { type Reading, useReading } from './reading.js';
+import { goTo, type Route, withFilter } from './route.js';
+import { plain } from './show.js';
+
+interface Owner {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The newest users and bots of the account, who own what there is. */
+export function useOwners(query: Query = {}): readonly Owner[] {
+  const users: Reading<{ users: { id: string; email: string }[] }> = useReading('/users', { limit: '100', ...query });
+  const bots: Reading<{ bot_users: { id: string; name: string }[] }> = useReading('/bot_users', {
+    limit: '100',
+    ...query,
+  });
+  return [
+    ...(users.data?.users ?? []).map(({ id, email }) => ({ id, name: plain(email) })),
+    ...(bots.data?.bot_users ?? []).map(({ id, name }) => ({ id, name: plain(name) })),
+  ];
+}
+
+export const ownerName = (owners: readonly Owner[], id: string): string =>
+  owners.find((owner) => owner.id === id)?.name ?? id;
+
+export function OwnerFilter({ route, owners }: { readonly route: Route; readonly owners: readonly Owner[] }) {
+  return (
+    <div>
+      <label for="owner">Owner</label>
+      <select
+        id="owner"
+        value={route.query.get('owner') ?? ''}
+        onChange={({ currentTarget }) => goTo(withFilter(route, 'owner', currentTarget.value))}
+      >
+        <option value="">Everyone</option>
+        {owners.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}

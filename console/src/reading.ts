@@ -1,0 +1,49 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { call, Failure, type Query } from './api.js';
+
+export interface Reading<T> {
+  /** What was last read. It stays when a later read fails. */
+  readonly data: T | undefined;
+  readonly failure: Failure | undefined;
+  readonly readAt: Date | undefined;
+  readonly again: () => void;
+}
+
+const VISIBLE_MS = 5_000;
+
+/** Reads a path now, and every 5 s in a visible tab if `isLive`. No path: reads nothing. */
+export function useReading<T>(path: string | undefined, query: Query = {}, isLive = false): Reading<T> {
+  const wanted = path === undefined ? undefined : JSON.stringify([path, query]);
+  const [state, setState] = useState<{ of?: string; data?: T; failure?: Failure; readAt?: Date }>({});
+  const newest = useRef(0);
+  const read = useCallback(async () => {
+    if (wanted === undefined) return;
+    newest.current += 1;
+    const mine = newest.current;
+    const [at, parameters] = JSON.parse(wanted) as [string, Query];
+    const next = await call<T>('GET', at, { query: parameters }).then(
+      (data) => ({ of: wanted, data, readAt: new Date() }),
+      (failure: Failure) => ({ failure }),
+    );
+    if (mine === newest.current)
+      setState((before) => (before.of === wanted ? { ...before, failure: undefined, ...next } : next) as typeof before);
+  }, [wanted]);
+  useEffect(() => {
+    void read();
+    if (!isLive) return;
+    const readVisible = () => void (document.visibilityState === 'visible' && read());
+    const timer = setInterval(readVisible, VISIBLE_MS);
+    document.addEventListener('visibilitychange', readVisible);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', readVisible);
+    };
+  }, [read, isLive]);
+  const isOfThis = state.of === wanted;
+  return {
+    data: isOfThis ? state.data : undefined,
+    failure: state.failure,
+    readAt: isOfThis ? state.readAt : undefined,
+    again: () => void read(),
+  };
+}
