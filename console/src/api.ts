@@ -35,7 +35,11 @@ interface Options {
 /** Called when the service no longer takes the key. */
 export const onSignedOut: { call: () => void } = { call: () => undefined };
 
-export async function call<T>(method: string, path: string, options: Options = {}): Promise<T> {
+export const call = async <T>(method: string, path: string, options: Options = {}): Promise<T> =>
+  (await callForTag<T>(method, path, options)).data;
+
+/** The answer with its ETag, which an edit sends back as If-Match. */
+export async function callForTag<T>(method: string, path: string, options: Options = {}) {
   const { query = {}, body, headers = {}, key = kept.key() ?? '' } = options;
   const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
   const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
@@ -51,7 +55,8 @@ export async function call<T>(method: string, path: string, options: Options = {
   }).catch(() => undefined);
   if (response === undefined) throw new Failure(0, 'The service does not answer.', 'The page asks again by itself.');
   if (!response.ok) throw await failureOf(response, options.key === undefined);
-  return (response.status === 204 ? undefined : await response.json()) as T;
+  const data = (response.status === 204 ? undefined : await response.json()) as T;
+  return { data, tag: response.headers.get('etag') ?? '' };
 }
 
 async function failureOf(response: Response, isSignedIn: boolean): Promise<Failure> {

@@ -3,7 +3,7 @@ import { nextOf } from './api.js';
 import { useRights } from './caller.js';
 import { OwnerFilter, ownerName, useOwners } from './people.js';
 import { useReading } from './reading.js';
-import { goTo, hrefTo, type Route, withFilter } from './route.js';
+import { asOf, goTo, hrefTo, type Route, withFilter } from './route.js';
 import { Heading, Mark, nameOf, Pages, plain, Time, Trouble } from './show.js';
 
 interface Page {
@@ -46,8 +46,14 @@ export function Credentials({ route }: { readonly route: Route }) {
     (name) => route.query.get(name) ?? '',
   );
   const { data, failure } = useReading<Page>('/ssh_credentials', {
-    ...{ limit: '100', include: 'usage', owner_id: owner, before_id: before, fingerprint },
-    ...asQuery(state ?? ''),
+    ...{
+      limit: '100',
+      include: asOf() === undefined ? 'usage' : undefined,
+      owner_id: owner,
+      before_id: before,
+      fingerprint,
+    },
+    ...(asOf() === undefined ? asQuery(state ?? '') : {}),
   });
   const older = nextOf(data?.next_page_uri ?? null);
   const query = Object.fromEntries(route.query);
@@ -71,11 +77,13 @@ export function Credentials({ route }: { readonly route: Route }) {
             value={state}
             onChange={({ currentTarget }) => goTo(withFilter(route, 'state', currentTarget.value))}
           >
-            {Object.entries(STATES).map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
+            {Object.entries(STATES)
+              .filter(([value]) => value === '' || asOf() === undefined)
+              .map(([value, words]) => (
+                <option key={value} value={value}>
+                  {words}
+                </option>
+              ))}
           </select>
         </div>
         <OwnerFilter route={route} owners={owners} />

@@ -7,19 +7,37 @@ import { Credential } from './credential.js';
 import { Credentials } from './credentials.js';
 import { forgetCredentials } from './credentials-by-id.js';
 import './look.css';
+import { AsOf, ThenBanner } from './as-of.js';
+import { EditCredential } from './edit-credential.js';
 import { NewCredential } from './new-credential.js';
 import { Now } from './now.js';
-import { hrefTo, type Route, useRoute } from './route.js';
+import { Refused } from './refused.js';
+import { asOf, hrefTo, type Route, useRoute } from './route.js';
 import { Heading, plain, Trouble } from './show.js';
 import { SignIn } from './sign-in.js';
 
 const PLACES = [
   ['now', 'Now'],
+  ['refused', 'Refused'],
   ['credentials', 'Credentials'],
 ] as const;
+/** They are known as they are now only. */
+const ONLY_NOW: readonly (string | undefined)[] = [undefined, 'now', 'refused'];
 
 function Page({ route }: { readonly route: Route }) {
-  const [place, id] = route.path;
+  const [place, id, part] = route.path;
+  if (ONLY_NOW.includes(place) && asOf() !== undefined)
+    return (
+      <>
+        <Heading title={place === 'refused' ? 'Refused binds' : 'Now'} />
+        <p>
+          Sessions and refused binds have no state as of a moment.{' '}
+          <a href={hrefTo(route.path, { as_of: undefined })}>Back to now</a>
+        </p>
+      </>
+    );
+  if (place === 'refused') return <Refused route={route} />;
+  if (place === 'credentials' && id !== undefined && part === 'edit') return <EditCredential key={id} id={id} />;
   if (place === undefined || place === 'now') return <Now route={route} />;
   if (place === 'credentials' && id === undefined) return <Credentials route={route} />;
   if (place === 'credentials' && id === 'new') return <NewCredential />;
@@ -91,11 +109,15 @@ function App() {
       <header>
         <span class="name">tunnel-access</span>
         <small>{location.host}</small>
+        <span class="moment">
+          <AsOf versionsOf={route.path[0] === 'credentials' ? route.path[1] : undefined} />
+        </span>
         <small class="who">{caller !== undefined && `${plain(caller.name)} · ${caller.role}`}</small>
         <button type="button" onClick={() => signOut('')}>
           Sign out
         </button>
       </header>
+      <ThenBanner />
       {isOld && (
         <div class="banner" role="status">
           The service has a newer page.{' '}
@@ -107,13 +129,15 @@ function App() {
       <div class="frame">
         <nav aria-label="Places">
           <ul>
-            {PLACES.map(([place, title]) => (
-              <li key={place}>
-                <a href={hrefTo([place])} aria-current={(route.path[0] ?? 'now') === place ? 'page' : undefined}>
-                  {title}
-                </a>
-              </li>
-            ))}
+            {PLACES.filter(([place]) => place !== 'refused' || (caller !== undefined && caller.role !== 'member')).map(
+              ([place, title]) => (
+                <li key={place}>
+                  <a href={hrefTo([place])} aria-current={(route.path[0] ?? 'now') === place ? 'page' : undefined}>
+                    {title}
+                  </a>
+                </li>
+              ),
+            )}
           </ul>
         </nav>
         <main>{caller === undefined ? <Trouble failure={failure} /> : <Page route={route} />}</main>

@@ -3,14 +3,8 @@ import { call, type Failure, newIdempotencyKey } from './api.js';
 import { useRights } from './caller.js';
 import { useOwners } from './people.js';
 import { goTo, hrefTo } from './route.js';
-import { Heading, Trouble } from './show.js';
+import { Heading, linesOf, Trouble } from './show.js';
 import { Tester } from './tester.js';
-
-const linesOf = (text: string): string[] =>
-  text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter(Boolean);
 
 /** What is wrong with a field is said by the API's own sentence. */
 export function NewCredential() {

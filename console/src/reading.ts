@@ -1,28 +1,34 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { call, Failure, type Query } from './api.js';
+import { callForTag, type Failure, type Query } from './api.js';
+import { asOf } from './route.js';
 
 export interface Reading<T> {
   /** What was last read. It stays when a later read fails. */
   readonly data: T | undefined;
+  /** Its ETag, if it has one. */
+  readonly tag: string;
   readonly failure: Failure | undefined;
   readonly readAt: Date | undefined;
   readonly again: () => void;
 }
 
 const VISIBLE_MS = 5_000;
+const ONLY_NOW = /^\/(tunnel_session|bind_decisions|caller)|\/usage$/;
 
 /** Reads a path now, and every 5 s in a visible tab if `isLive`. No path: reads nothing. */
 export function useReading<T>(path: string | undefined, query: Query = {}, isLive = false): Reading<T> {
-  const wanted = path === undefined ? undefined : JSON.stringify([path, query]);
-  const [state, setState] = useState<{ of?: string; data?: T; failure?: Failure; readAt?: Date }>({});
+  // What has no moments is read as it is now.
+  const moment = path === undefined || ONLY_NOW.test(path) ? {} : { as_of: asOf() };
+  const wanted = path === undefined ? undefined : JSON.stringify([path, { ...query, ...moment }]);
+  const [state, setState] = useState<{ of?: string; data?: T; tag?: string; failure?: Failure; readAt?: Date }>({});
   const newest = useRef(0);
   const read = useCallback(async () => {
     if (wanted === undefined) return;
     newest.current += 1;
     const mine = newest.current;
     const [at, parameters] = JSON.parse(wanted) as [string, Query];
-    const next = await call<T>('GET', at, { query: parameters }).then(
-      (data) => ({ of: wanted, data, readAt: new Date() }),
+    const next = await callForTag<T>('GET', at, { query: parameters }).then(
+      ({ data, tag }) => ({ of: wanted, data, tag, readAt: new Date() }),
       (failure: Failure) => ({ failure }),
     );
     if (mine === newest.current)
@@ -42,6 +48,7 @@ export function useReading<T>(path: string | undefined, query: Query = {}, isLiv
   const isOfThis = state.of === wanted;
   return {
     data: isOfThis ? state.data : undefined,
+    tag: (isOfThis ? state.tag : undefined) ?? '',
     failure: state.failure,
     readAt: isOfThis ? state.readAt : undefined,
     again: () => void read(),

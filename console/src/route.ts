@@ -21,8 +21,13 @@ export function useRoute(): Route {
   return route;
 }
 
+/** The moment that the page shows. Undefined: now. */
+export const asOf = (): string | undefined => readRoute().query.get('as_of') ?? undefined;
+
 export const hrefTo = (path: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string => {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  // The moment of the page goes along, until somebody goes back to now.
+  const moment = 'as_of' in query ? {} : { as_of: asOf() };
+  const given = Object.entries({ ...query, ...moment }).filter((entry): entry is [string, string] => Boolean(entry[1]));
   const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
   return `#/${path.map(encodeURIComponent).join('/')}${search}`;
 };

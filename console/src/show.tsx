@@ -11,7 +11,7 @@ const UNITS: readonly (readonly [number, string])[] = [
   [1, 's'],
 ];
 
-export function sinceText(time: string, now = Date.now()): string {
+function sinceText(time: string, now = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(time)) / 1_000));
   const [size, unit] = UNITS.find(([size]) => seconds >= size) ?? [1, 's'];
   return `${Math.floor(seconds / size)} ${unit}`;
@@ -161,3 +161,10 @@ export function Pages({
     </div>
   );
 }
+
+/** One entry a line, as a person types rules and networks. */
+export const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call, type Failure } from './api.js';
+import { asOf } from './route.js';
 import { plain, Trouble } from './show.js';
 import { readTarget } from './target.js';
 
@@ -35,7 +36,7 @@ export function Tester(asked: { readonly credentialId: string } | { readonly acl
     const isStored = 'credentialId' in asked;
     await (isStored
       ? call<Answer>('POST', `/ssh_credentials/${encodeURIComponent(asked.credentialId)}/check`, {
-          body: { ...body, ...(source.trim() && { source: source.trim() }) },
+          body: { ...body, ...(asOf() && { as_of: asOf() }), ...(source.trim() && { source: source.trim() }) },
         })
       : call<Answer>('POST', '/acl/check', { body: { ...body, acl: asked.acl } })
     ).then(setAnswer, setFailure);
@@ -75,13 +76,11 @@ export function Tester(asked: { readonly credentialId: string } | { readonly acl
           <div class={answer.allowed ? 'answer' : 'answer no'}>
             <b>{answer.allowed ? 'Yes.' : 'No.'}</b>{' '}
             {answer.allowed ? (
-              <>
-                {answer.matched_rule === null ? (
-                  'Without rules it may bind anything.'
-                ) : (
-                  <code>{plain(answer.matched_rule)}</code>
-                )}
-              </>
+              answer.matched_rule === null ? (
+                'Without rules it may bind anything.'
+              ) : (
+                <code>{plain(answer.matched_rule)}</code>
+              )
             ) : (
               <>
                 {REASONS[answer.reason] ?? plain(answer.reason)}

@@ -151,10 +151,10 @@ describe('who is there', () => {
 
   it('has filters in the address, and goes back and forward', async () => {
     const { page } = await openAs(ADMIN_KEY);
-    await page.getByLabel('Show').selectOption('Offline');
+    await page.getByLabel('Show', { exact: true }).selectOption('Offline');
     await eventually(async () => expect(page.url()).toMatch(/show=offline/));
     await page.goBack();
-    await eventually(async () => expect(await page.getByLabel('Show').inputValue()).toBe(''));
+    await eventually(async () => expect(await page.getByLabel('Show', { exact: true }).inputValue()).toBe(''));
   });
 });
 
@@ -207,7 +207,7 @@ describe('credentials', () => {
   it('of the next page stand behind "Older", and an empty list shows the first step', async () => {
     const user = await addUser(own.service, 'member');
     const { page } = await openAs(user.client.token ?? '');
-    await tab.goTo('#/credentials?state=online&owner=' + user.id, 'Credentials');
+    await tab.goTo(`#/credentials?state=online&owner=${user.id}`, 'Credentials');
     await page.getByText('Nothing fits these filters').waitFor();
     for (let i = 0; i < 101; i += 1)
       await own.service.admin.post('/ssh_credentials', { public_key: newPublicKey(), owner_id: user.id });
