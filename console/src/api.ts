@@ -53,13 +53,17 @@ export async function callForTag<T>(method: string, path: string, options: Optio
     ...(body !== undefined && { body: JSON.stringify(body) }),
     cache: 'no-store',
   }).catch(() => undefined);
-  if (response === undefined) throw new Failure(0, 'The service does not answer.', 'The page asks again by itself.');
-  if (!response.ok) throw await failureOf(response, options.key === undefined);
+  if (response === undefined) throw new Failure(0, 'The service does not answer.', againBy(method));
+  if (!response.ok) throw await failureOf(method, response, options.key === undefined);
   const data = (response.status === 204 ? undefined : await response.json()) as T;
   return { data, tag: response.headers.get('etag') ?? '' };
 }
 
-async function failureOf(response: Response, isSignedIn: boolean): Promise<Failure> {
+/** Reads are repeated. A change is not: its sender looks first. */
+const againBy = (method: string): string =>
+  method === 'GET' ? 'The page asks again by itself.' : 'Try again in a moment.';
+
+async function failureOf(method: string, response: Response, isSignedIn: boolean): Promise<Failure> {
   const { status } = response;
   const { msg = response.statusText } = (await response.json().catch(() => ({}))) as { msg?: string };
   if (status === 401 && isSignedIn) onSignedOut.call();
@@ -69,7 +73,7 @@ async function failureOf(response: Response, isSignedIn: boolean): Promise<Failu
     403: 'Your role does not permit this: ask an admin.',
     412: 'Somebody changed it meanwhile: look at it again first.',
     429: `Too many calls: wait ${seconds} seconds.`,
-    503: 'The service waits for its database, and nothing is lost. The page asks again by itself.',
+    503: `The service waits for its database, and nothing is lost. ${againBy(method)}`,
   };
   return new Failure(status, msg, waysOut[status] ?? '');
 }

@@ -1,4 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
+import { useRights } from './caller.js';
 import type { HistoryPage } from './history.js';
 import { useReading } from './reading.js';
 import { asOf, goTo, hrefTo, useRoute } from './route.js';
@@ -14,10 +15,12 @@ export function AsOf({ versionsOf }: { readonly versionsOf: string | undefined }
   const [time, setTime] = useState('');
   const [isOpen, setOpen] = useState(false);
   const moment = asOf();
-  const hasVersions = isOpen && versionsOf?.startsWith('sshcr_');
+  // A member reads the history of its own credentials only: their page has the same stops.
+  const { mayReadRecords } = useRights();
+  const hasVersions = isOpen && mayReadRecords && versionsOf?.startsWith('sshcr_');
   const { data } = useReading<HistoryPage>(
     hasVersions ? `/ssh_credentials/${encodeURIComponent(versionsOf ?? '')}/events` : undefined,
-    { limit: '100' },
+    { limit: '100', as_of: undefined },
   );
   const go = (as_of: string | undefined) => {
     dialog.current?.close();

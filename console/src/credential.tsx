@@ -9,7 +9,7 @@ import { ownerName, useOwners } from './people.js';
 import { useReading } from './reading.js';
 import { asOf, goTo, hrefTo } from './route.js';
 import { Copyable, Heading, Mark, nameOf, plain, Question, Time, Trouble } from './show.js';
-import { boundBy, type Target, targetText } from './target.js';
+import { boundBy, type TargetForm, textOfTarget } from './target.js';
 import { Tester } from './tester.js';
 
 type Usage = Pick<CredentialUsageResource, 'online' | 'last_seen_at'>;
@@ -156,7 +156,7 @@ interface DeletionProps {
 function Deletion({ credential, path, tag, onClose }: DeletionProps) {
   const { data } = useReading<Sessions>('/tunnel_sessions', { credential_id: credential.id, limit: '100' });
   const tunnels = data?.tunnel_sessions.flatMap((session) =>
-    session.tunnels.flatMap(({ targets }) => targets as Target[]),
+    session.tunnels.flatMap(({ targets }) => targets as TargetForm[]),
   );
   const remove = async () => {
     await call('DELETE', path, { headers: { 'if-match': tag, 'idempotency-key': newIdempotencyKey() } });
@@ -170,7 +170,7 @@ function Deletion({ credential, path, tag, onClose }: DeletionProps) {
           ? 'Reading its tunnels.'
           : tunnels.length === 0
             ? 'It has no open tunnel.'
-            : `Open now: ${tunnels.map(targetText).join(', ')}.`}
+            : `Open now: ${tunnels.map(textOfTarget).join(', ')}.`}
       </p>
     </Question>
   );

@@ -4,7 +4,7 @@ import { useRights } from './caller.js';
 import { OwnerFilter, ownerName, useOwners } from './people.js';
 import { useReading } from './reading.js';
 import { asOf, goTo, hrefTo, type Route, withFilter } from './route.js';
-import { Heading, Mark, nameOf, Pages, plain, Time, Trouble } from './show.js';
+import { Choice, Heading, Mark, nameOf, Pages, plain, Time, Trouble } from './show.js';
 
 interface Page {
   readonly ssh_credentials: readonly SshCredentialResource[];
@@ -70,22 +70,13 @@ export function Credentials({ route }: { readonly route: Route }) {
       </Heading>
       <Trouble failure={failure} />
       <div class="row">
-        <div>
-          <label for="state">Show</label>
-          <select
-            id="state"
-            value={state}
-            onChange={({ currentTarget }) => goTo(withFilter(route, 'state', currentTarget.value))}
-          >
-            {Object.entries(STATES)
-              .filter(([value]) => value === '' || asOf() === undefined)
-              .map(([value, words]) => (
-                <option key={value} value={value}>
-                  {words}
-                </option>
-              ))}
-          </select>
-        </div>
+        <Choice
+          id="state"
+          label="Show"
+          value={state ?? ''}
+          options={Object.entries(STATES).filter(([value]) => value === '' || asOf() === undefined)}
+          onChoose={(value) => goTo(withFilter(route, 'state', value))}
+        />
         <OwnerFilter route={route} owners={owners} />
         <div class="grow">
           <label for="fingerprint">Fingerprint of the key</label>

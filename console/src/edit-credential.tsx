@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { SshCredentialResource } from '../../src/api/ssh-credentials/ssh-credentials.resource.js';
 import { callForTag, type Failure, newIdempotencyKey } from './api.js';
+import { forgetCredentials } from './credentials-by-id.js';
 import { Diff } from './history.js';
 import { goTo, hrefTo } from './route.js';
 import { Heading, linesOf, nameOf, Trouble } from './show.js';
@@ -77,9 +78,16 @@ export function EditCredential({ id }: { readonly id: string }) {
         await (fields.expires
           ? send('PUT', '/expiry', { expires_at: new Date(fields.expires).toISOString() })
           : send('DELETE', '/expiry'));
+      forgetCredentials();
       goTo(hrefTo(['credentials', id]));
     } catch (caught) {
       setFailure(caught as Failure);
+      // A part may be saved: the next try begins after it, and still meets what others change.
+      if (tag !== base.tag)
+        await read().then(
+          ({ data }) => setBase({ data, tag }),
+          () => undefined,
+        );
       if ((caught as Failure).status === 412) await read().then(setTheirs, () => undefined);
     }
   };

@@ -1,13 +1,13 @@
+import './look.css';
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { CallerResource } from '../../src/api/caller/caller.resource.js';
 import { BASE, call, type Failure, kept, onSignedOut } from './api.js';
-import { Caller } from './caller.js';
+import { AsOf, ThenBanner } from './as-of.js';
+import { Caller, useRights } from './caller.js';
 import { Credential } from './credential.js';
 import { Credentials } from './credentials.js';
 import { forgetCredentials } from './credentials-by-id.js';
-import './look.css';
-import { AsOf, ThenBanner } from './as-of.js';
 import { EditCredential } from './edit-credential.js';
 import { NewCredential } from './new-credential.js';
 import { Now } from './now.js';
@@ -21,18 +21,30 @@ const PLACES = [
   ['refused', 'Refused'],
   ['credentials', 'Credentials'],
 ] as const;
-/** They are known as they are now only. */
-const ONLY_NOW: readonly (string | undefined)[] = [undefined, 'now', 'refused'];
+/** Places without a state as of a moment. */
+const WITHOUT_MOMENTS: readonly (string | undefined)[] = [undefined, 'now', 'refused'];
 
 function Page({ route }: { readonly route: Route }) {
   const [place, id, part] = route.path;
-  if (ONLY_NOW.includes(place) && asOf() !== undefined)
+  const { mayChange } = useRights();
+  const isForm = place === 'credentials' && (id === 'new' || part === 'edit');
+  if (WITHOUT_MOMENTS.includes(place) && asOf() !== undefined)
     return (
       <>
         <Heading title={place === 'refused' ? 'Refused binds' : 'Now'} />
         <p>
           Sessions and refused binds have no state as of a moment.{' '}
           <a href={hrefTo(route.path, { as_of: undefined })}>Back to now</a>
+        </p>
+      </>
+    );
+  if (isForm && !mayChange)
+    return (
+      <>
+        <Heading title="Nothing can be changed here" />
+        <p>
+          {asOf() === undefined ? 'Your role reads, and changes nothing.' : 'The page shows what was so at a moment.'}{' '}
+          <a href={hrefTo(['credentials'])}>See the credentials</a>
         </p>
       </>
     );
@@ -104,6 +116,7 @@ function App() {
         }}
       />
     );
+  const places = PLACES.filter(([place]) => place !== 'refused' || (caller !== undefined && caller.role !== 'member'));
   return (
     <Caller.Provider value={caller}>
       <header>
@@ -129,15 +142,13 @@ function App() {
       <div class="frame">
         <nav aria-label="Places">
           <ul>
-            {PLACES.filter(([place]) => place !== 'refused' || (caller !== undefined && caller.role !== 'member')).map(
-              ([place, title]) => (
-                <li key={place}>
-                  <a href={hrefTo([place])} aria-current={(route.path[0] ?? 'now') === place ? 'page' : undefined}>
-                    {title}
-                  </a>
-                </li>
-              ),
-            )}
+            {places.map(([place, title]) => (
+              <li key={place}>
+                <a href={hrefTo([place])} aria-current={(route.path[0] ?? 'now') === place ? 'page' : undefined}>
+                  {title}
+                </a>
+              </li>
+            ))}
           </ul>
         </nav>
         <main>{caller === undefined ? <Trouble failure={failure} /> : <Page route={route} />}</main>

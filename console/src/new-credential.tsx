@@ -20,9 +20,9 @@ export function NewCredential() {
     setFields((before) => ({ ...before, [name]: value }));
   };
   const read = async (file: File | undefined) => {
-    if (file !== undefined) setFields((before) => ({ ...before, key: '' }));
-    const key = (await file?.slice(0, 65_536).text()) ?? '';
-    if (file !== undefined) setFields((before) => ({ ...before, key: key.trim() }));
+    if (file === undefined) return;
+    const key = (await file.slice(0, 65_536).text()).trim();
+    setFields((before) => ({ ...before, key }));
   };
   const create = async (event: Event) => {
     event.preventDefault();

@@ -7,8 +7,8 @@ import { useCredentials } from './credentials-by-id.js';
 import { OwnerFilter, ownerName, useOwners } from './people.js';
 import { useReading } from './reading.js';
 import { goTo, hrefTo, type Route, withFilter } from './route.js';
-import { bytesText, Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
-import { type Target, targetText } from './target.js';
+import { bytesText, Choice, Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
+import { type TargetForm, textOfTarget } from './target.js';
 
 interface Sessions {
   readonly tunnel_sessions: readonly TunnelSessionResource[];
@@ -37,7 +37,7 @@ const ENDS: Readonly<Record<string, string>> = {
 const endOf = (reason: string): string => ENDS[reason] ?? plain(reason.replaceAll('_', ' '));
 
 const textsOf = (session: TunnelSessionResource): string[] =>
-  session.tunnels.flatMap(({ targets }) => (targets as Target[]).map(targetText));
+  session.tunnels.flatMap(({ targets }) => (targets as TargetForm[]).map(textOfTarget));
 
 /** Who is there: open sessions, then devices that are offline. Read again every 5 s. */
 export function Now({ route }: { readonly route: Route }) {
@@ -98,7 +98,9 @@ export function Now({ route }: { readonly route: Route }) {
                   olderOpen,
                 )}
               </b>
-              <small>open tunnels of {new Set(open.map(({ credential }) => credential.id)).size} devices</small>
+              <small>
+                open tunnels of {more(new Set(open.map(({ credential }) => credential.id)).size, olderOpen)} devices
+              </small>
             </div>
           )}
           {offline.data !== undefined && (
@@ -110,28 +112,13 @@ export function Now({ route }: { readonly route: Route }) {
         </div>
       )}
       <div class="row">
-        <div>
-          <label for="show">Show</label>
-          <select
-            id="show"
-            value={show}
-            onChange={({ currentTarget }) =>
-              goTo(
-                withFilter(
-                  { ...route, query: new URLSearchParams({ owner: owner_id ?? '' }) },
-                  'show',
-                  currentTarget.value,
-                ),
-              )
-            }
-          >
-            {Object.entries(SHOWN).map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
-        </div>
+        <Choice
+          id="show"
+          label="Show"
+          value={show}
+          options={Object.entries(SHOWN)}
+          onChoose={(value) => goTo(withFilter(route, 'show', value))}
+        />
         <OwnerFilter route={route} owners={owners} />
       </div>
       {readAt !== undefined && open.length + away.length === 0 ? (

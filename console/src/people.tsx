@@ -1,7 +1,6 @@
-import type { Query } from './api.js';
 import { type Reading, useReading } from './reading.js';
 import { goTo, type Route, withFilter } from './route.js';
-import { plain } from './show.js';
+import { Choice, plain } from './show.js';
 
 interface Owner {
   readonly id: string;
@@ -9,11 +8,10 @@ interface Owner {
 }
 
 /** The newest users and bots of the account, who own what there is. */
-export function useOwners(query: Query = {}): readonly Owner[] {
-  const users: Reading<{ users: { id: string; email: string }[] }> = useReading('/users', { limit: '100', ...query });
+export function useOwners(): readonly Owner[] {
+  const users: Reading<{ users: { id: string; email: string }[] }> = useReading('/users', { limit: '100' });
   const bots: Reading<{ bot_users: { id: string; name: string }[] }> = useReading('/bot_users', {
     limit: '100',
-    ...query,
   });
   return [
     ...(users.data?.users ?? []).map(({ id, email }) => ({ id, name: plain(email) })),
@@ -26,20 +24,12 @@ export const ownerName = (owners: readonly Owner[], id: string): string =>
 
 export function OwnerFilter({ route, owners }: { readonly route: Route; readonly owners: readonly Owner[] }) {
   return (
-    <div>
-      <label for="owner">Owner</label>
-      <select
-        id="owner"
-        value={route.query.get('owner') ?? ''}
-        onChange={({ currentTarget }) => goTo(withFilter(route, 'owner', currentTarget.value))}
-      >
-        <option value="">Everyone</option>
-        {owners.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </div>
+    <Choice
+      id="owner"
+      label="Owner"
+      value={route.query.get('owner') ?? ''}
+      options={[['', 'Everyone'], ...owners.map(({ id, name }) => [id, name] as const)]}
+      onChoose={(owner) => goTo(withFilter(route, 'owner', owner))}
+    />
   );
 }

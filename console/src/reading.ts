@@ -13,15 +13,16 @@ export interface Reading<T> {
 }
 
 const VISIBLE_MS = 5_000;
+/** What has no state as of a moment. */
 const ONLY_NOW = /^\/(tunnel_session|bind_decisions|caller)|\/usage$/;
 
-/** Reads a path now, and every 5 s in a visible tab if `isLive`. No path: reads nothing. */
+/** Reads a path now, and in a visible tab every 5 s if `isLive` or the last read failed. No path: reads nothing. */
 export function useReading<T>(path: string | undefined, query: Query = {}, isLive = false): Reading<T> {
-  // What has no moments is read as it is now.
   const moment = path === undefined || ONLY_NOW.test(path) ? {} : { as_of: asOf() };
-  const wanted = path === undefined ? undefined : JSON.stringify([path, { ...query, ...moment }]);
+  const wanted = path === undefined ? undefined : JSON.stringify([path, { ...moment, ...query }]);
   const [state, setState] = useState<{ of?: string; data?: T; tag?: string; failure?: Failure; readAt?: Date }>({});
   const newest = useRef(0);
+  const hasFailed = useRef(false);
   const read = useCallback(async () => {
     if (wanted === undefined) return;
     newest.current += 1;
@@ -31,13 +32,13 @@ export function useReading<T>(path: string | undefined, query: Query = {}, isLiv
       ({ data, tag }) => ({ of: wanted, data, tag, readAt: new Date() }),
       (failure: Failure) => ({ failure }),
     );
-    if (mine === newest.current)
-      setState((before) => (before.of === wanted ? { ...before, failure: undefined, ...next } : next) as typeof before);
+    if (mine !== newest.current) return;
+    hasFailed.current = 'failure' in next;
+    setState((before) => (before.of === wanted ? { ...before, failure: undefined, ...next } : next) as typeof before);
   }, [wanted]);
   useEffect(() => {
     void read();
-    if (!isLive) return;
-    const readVisible = () => void (document.visibilityState === 'visible' && read());
+    const readVisible = () => void (document.visibilityState === 'visible' && (isLive || hasFailed.current) && read());
     const timer = setInterval(readVisible, VISIBLE_MS);
     document.addEventListener('visibilitychange', readVisible);
     return () => {

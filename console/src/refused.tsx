@@ -7,15 +7,15 @@ import { Diff } from './history.js';
 import { OwnerFilter, useOwners } from './people.js';
 import { useReading } from './reading.js';
 import { goTo, hrefTo, type Route, withFilter } from './route.js';
-import { Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
-import { type Target, targetText } from './target.js';
+import { Choice, Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
+import { type TargetForm, textOfTarget } from './target.js';
 
 interface Decision {
   readonly id: string;
   readonly decided_at: string;
   readonly reason: string;
   readonly needs: string | null;
-  readonly target: Target;
+  readonly target: TargetForm;
   readonly credential_id: string;
   readonly owner_id: string;
   readonly source: string | null;
@@ -64,21 +64,13 @@ export function Refused({ route }: { readonly route: Route }) {
       </Heading>
       <Trouble failure={failure} />
       <div class="row">
-        <div>
-          <label for="reason">Why</label>
-          <select
-            id="reason"
-            value={reason}
-            onChange={({ currentTarget }) => goTo(withFilter(route, 'reason', currentTarget.value))}
-          >
-            <option value="">Every reason</option>
-            {Object.entries(REASONS).map(([value, [word]]) => (
-              <option key={value} value={value}>
-                {word}
-              </option>
-            ))}
-          </select>
-        </div>
+        <Choice
+          id="reason"
+          label="Why"
+          value={reason}
+          options={[['', 'Every reason'], ...Object.entries(REASONS).map(([value, [word]]) => [value, word] as const)]}
+          onChoose={(value) => goTo(withFilter(route, 'reason', value))}
+        />
         <OwnerFilter route={route} owners={owners} />
       </div>
       {data !== undefined && decisions.length === 0 && (
@@ -118,7 +110,7 @@ export function Refused({ route }: { readonly route: Route }) {
                       {source !== null && <span class="quiet">from {source}</span>}
                     </td>
                     <td class="long">
-                      <code>{plain(targetText(target))}</code>
+                      <code>{plain(textOfTarget(target))}</code>
                     </td>
                     <td>
                       <Mark kind="bad">{word}</Mark>
@@ -189,7 +181,7 @@ function AddRule({ decision, onClose }: { readonly decision: Decision; readonly 
   const name = nameOf(read.data);
   return (
     <Question
-      title={`Let ${name} bind ${plain(targetText(decision.target))}?`}
+      title={`Let ${name} bind ${plain(textOfTarget(decision.target))}?`}
       act="Add it"
       onAct={add}
       onClose={onClose}

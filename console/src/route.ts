@@ -38,4 +38,9 @@ export const goTo = (href: string): void => {
 
 /** The same place with other filters, from its first page. */
 export const withFilter = ({ path, query }: Route, name: string, value: string): string =>
-  hrefTo(path, { ...Object.fromEntries(query), before: undefined, [name]: value || undefined });
+  hrefTo(path, {
+    ...Object.fromEntries(query),
+    before: undefined,
+    before_offline: undefined,
+    [name]: value || undefined,
+  });

@@ -162,6 +162,29 @@ export function Pages({
   );
 }
 
+interface ChoiceProps {
+  readonly id: string;
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, words: string])[];
+  readonly onChoose: (value: string) => void;
+}
+
+export function Choice({ id, label, value, options, onChoose }: ChoiceProps) {
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+        {options.map(([option, words]) => (
+          <option key={option} value={option}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
 /** One entry a line, as a person types rules and networks. */
 export const linesOf = (text: string): string[] =>
   text

@@ -28,8 +28,7 @@ const open = async (options = {}): Promise<ConsolePage> => {
   return tab;
 };
 const openAs = async (key: string, options = {}): Promise<ConsolePage> => {
-  await open(options);
-  await tab.signIn(key);
+  tab = await ConsolePage.openAs(browser, own.service.app.url, key, options);
   return tab;
 };
 

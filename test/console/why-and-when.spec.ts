@@ -21,8 +21,7 @@ afterEach(async () => {
 });
 
 const openAs = async (key: string): Promise<ConsolePage> => {
-  tab = await ConsolePage.open(browser, own.service.app.url);
-  await tab.signIn(key);
+  tab = await ConsolePage.openAs(browser, own.service.app.url, key);
   return tab;
 };
 
@@ -114,6 +113,21 @@ describe('a credential', () => {
     expect(Object.keys(after.body)).not.toContain('source_cidrs');
   }, 60_000);
 
+  it('keeps what was saved when a later part is refused, and goes on from there', async () => {
+    const id = await newCredential('in parts', ['bind:app=a']);
+    const { page } = await openAs(ADMIN_KEY);
+    await tab.goTo(`#/credentials/${id}/edit`, 'Change in parts');
+    await page.getByLabel('May bind').fill('bind:app=b');
+    await page.getByLabel('Only from these networks').fill('nonsense');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Only from these networks').fill('198.51.100.0/24');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { level: 1, name: 'in parts', exact: true }).waitFor();
+    const { body } = await own.service.admin.get(`/ssh_credentials/${id}`);
+    expect(body).toMatchObject({ acl: ['bind:app=b'], source_cidrs: ['198.51.100.0/24'] });
+  }, 60_000);
+
   it('that somebody else changed meanwhile keeps their change, and shows it', async () => {
     const id = await newCredential('shared', ['bind:app=a']);
     const { page } = await openAs(ADMIN_KEY);
@@ -173,6 +187,10 @@ describe('as of a moment', () => {
     await page.getByRole('link', { name: 'Credentials' }).click();
     await page.getByText('What you see was so then').waitFor();
     await page.getByRole('row').filter({ hasText: 'bind:app=then' }).waitFor();
+    await tab.goTo(
+      `${new URL(page.url()).hash.replace('credentials', `credentials/${id}/edit`)}`,
+      'Nothing can be changed here',
+    );
     await page.getByRole('link', { name: 'Now', exact: true }).click();
     await page.getByText('have no state as of a moment').waitFor();
     expect(await tab.axeFaults()).toEqual([]);

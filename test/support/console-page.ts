@@ -46,6 +46,12 @@ export class ConsolePage {
     return opened;
   }
 
+  static async openAs(browser: Browser, serviceUrl: string, key: string, options = {}): Promise<ConsolePage> {
+    const opened = await ConsolePage.open(browser, serviceUrl, options);
+    await opened.signIn(key);
+    return opened;
+  }
+
   async signIn(key: string): Promise<void> {
     await this.page.getByLabel('API key').fill(key);
     await this.page.getByRole('button', { name: 'Sign in' }).click();

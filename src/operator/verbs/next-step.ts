@@ -2,6 +2,7 @@ import type { CallerResource } from '../../api/caller/caller.resource.js';
 import { fingerprintOfLine } from '../../kernel/fingerprint.js';
 import type { ServiceApi } from '../http/service-api.js';
 import { tell } from '../print.js';
+import { boundBy } from './target-text.js';
 
 /** What a fresh credential is for. */
 interface Fresh {
@@ -17,7 +18,7 @@ export async function tellSshLine(api: ServiceApi, { acl, keyFile }: Fresh): Pro
   const identity = keyFile === undefined ? '' : `-i ${keyFile} `;
   for (const { address, host_keys } of known) {
     const [, host = '', port = ''] = /^\[?(.+?)\]?:(\d+)$/.exec(address ?? '') ?? [];
-    tell(`next: ssh -N ${identity}-p ${port} -R ${targetFor(acl)}:localhost:3000 ${host}`);
+    tell(`next: ssh -N ${identity}-p ${port} -R ${boundBy(acl)}:localhost:3000 ${host}`);
     for (const key of host_keys.slice(0, 1)) tell(`      its host key is ${fingerprintOfLine(key)}`);
   }
   if (known.length > 0) return;
@@ -26,11 +27,4 @@ export async function tellSshLine(api: ServiceApi, { acl, keyFile }: Fresh): Pro
       ? 'no gateway reports now, so the address for ssh is not known here: ask who runs it'
       : 'the gateway does not say its address: set its GATEWAY_PUBLIC_ADDRESS, or ask who runs it',
   );
-}
-
-/** What `-R` binds: what the first rule permits, or a label. */
-function targetFor(acl: readonly string[]): string {
-  const [, rule = 'app=web'] = /^bind:(.+)$/.exec(acl[0] ?? '') ?? [];
-  const bound = rule.replaceAll('*', 'x');
-  return bound.includes('=') || !bound.includes(':') ? `${bound}:0` : bound;
 }
