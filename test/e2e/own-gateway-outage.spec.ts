@@ -189,8 +189,8 @@ describe('an outage is one state for tunnels and edges:', () => {
     const gateway = await gatewayBehind(proxy, { outageGraceMs: 60_000 });
     const keys = await Promise.all(Array.from({ length: 25 }, () => gateway.newCredential()));
     for (const key of keys) await (await enter(gateway, key)).bind('many=1', 0);
-    // Eight questions at once, so that all take longer than the silence that a gateway takes for the end.
-    proxy.delay('/authorize', 4_500);
+    // Eight questions at once: all take 16 s, and the gateway takes 15 s of silence for the end. One answer may take 5 s.
+    proxy.delay('/authorize', 4_000);
     proxy.refuse(STREAMS[0]);
     for (const { id } of keys) await service.admin.patch(`/ssh_credentials/${id}`, { description: 'changed' });
     const tries = (): number => proxy.asked.filter((path) => path === STREAMS[0]).length;

@@ -158,6 +158,8 @@ it('a connection through an edge has a record with its client, its tunnel and it
   const visitor = connect(port, '127.0.0.1').on('error', () => undefined);
   await eventually(async () => expect(await exchange('127.0.0.1', port, BYTES)).toEqual(complementOf(BYTES)));
   visitor.destroy();
+  // The gateway reports a bind within a second.
+  await eventually(async () => expect(await tunnelsOf(key)).toHaveLength(1));
   const [tunnel] = await tunnelsOf(key);
   const text = `select account_id, client, hostport, session_id, tunnel_id, credential_id, reason, bytes_in::int, bytes_out::int,
       started_at <= ended_at as is_in_order from edge_connection_records where edge_id = $1`;
