@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { call } from './support/raw-http.js';
 import { ADMIN_KEY, startService } from './support/service.js';
 
 it('the console is written with the path of PUBLIC_URL, asked for again, and its files never change', async () => {
@@ -25,5 +26,28 @@ it('CONSOLE=off takes the console away, and out of openapi.json', async () => {
   expect((await fetch(`${service.app.url}/console`, { headers })).status).toBe(404);
   const document = (await (await fetch(`${service.app.url}/openapi.json`)).json()) as { paths: object };
   expect(Object.keys(document.paths).filter((path) => path.startsWith('/console'))).toEqual([]);
+  await service.stop();
+});
+
+it('the link of a start is only for a browser of the same machine: no proxy, other host or other origin', async () => {
+  const service = await startService();
+  const { host, origin, port } = new URL(service.app.url);
+  const use = async (headers: Record<string, string>) => {
+    const sent = { host, origin, authorization: 'Bearer x', 'content-length': '0', ...headers };
+    const answer = await call(service.app.url, 'POST', '/console/once', sent);
+    return answer.status;
+  };
+  expect(await use({})).toBe(401);
+  for (const headers of [
+    { origin: 'http://evil.example' },
+    { origin: `http://localhost:${port}` },
+    { origin: 'null' },
+    { host: `evil.example:${port}`, origin: `http://evil.example:${port}` },
+    { host: `127.0.0.1.evil.example:${port}`, origin: `http://127.0.0.1.evil.example:${port}` },
+    { forwarded: 'for=127.0.0.1' },
+    { 'x-forwarded-for': '127.0.0.1' },
+    { 'x-forwarded-proto': 'http' },
+  ])
+    expect([headers, await use(headers)]).toEqual([headers, 403]);
   await service.stop();
 });

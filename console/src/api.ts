@@ -3,12 +3,22 @@
 /** The path before `/console`: that of PUBLIC_URL. */
 export const BASE = location.pathname.replace(/\/console\/?$/, '');
 const KEY = 'tunnel-access-key';
+/** Stands beside a key that the link of the start made: it ends with the sign-out. */
+const MADE_HERE = 'tunnel-access-key-made-here';
 
 /** The API key lives as long as the tab. */
 export const kept = {
   key: (): string | null => sessionStorage.getItem(KEY),
   keep: (key: string): void => sessionStorage.setItem(KEY, key),
-  forget: (): void => sessionStorage.removeItem(KEY),
+  keepMade(key: string): void {
+    sessionStorage.setItem(KEY, key);
+    sessionStorage.setItem(MADE_HERE, 'yes');
+  },
+  isMade: (): boolean => sessionStorage.getItem(MADE_HERE) !== null,
+  forget(): void {
+    sessionStorage.removeItem(KEY);
+    sessionStorage.removeItem(MADE_HERE);
+  },
 };
 
 export class Failure extends Error {

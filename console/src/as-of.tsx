@@ -1,6 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { useRights } from './caller.js';
 import type { HistoryPage } from './history.js';
+import { placeOf } from './places.js';
 import { useReading } from './reading.js';
 import { asOf, goTo, hrefTo, useRoute } from './route.js';
 
@@ -9,17 +10,18 @@ const local = (time: string): string =>
 const zone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** The one control of the moment: an exact time, or a version of what the page shows. */
-export function AsOf({ versionsOf }: { readonly versionsOf: string | undefined }) {
+export function AsOf() {
   const route = useRoute();
   const dialog = useRef<HTMLDialogElement>(null);
   const [time, setTime] = useState('');
   const [isOpen, setOpen] = useState(false);
   const moment = asOf();
-  // A member reads the history of its own credentials only: their page has the same stops.
+  // A member reads the history of what it owns only: that page has the same stops.
   const { mayReadRecords } = useRights();
-  const hasVersions = isOpen && mayReadRecords && versionsOf?.startsWith('sshcr_');
+  const [place, id] = route.path;
+  const hasVersions = isOpen && mayReadRecords && id !== undefined && id !== 'new';
   const { data } = useReading<HistoryPage>(
-    hasVersions ? `/ssh_credentials/${encodeURIComponent(versionsOf ?? '')}/events` : undefined,
+    hasVersions ? `${placeOf(place, id)?.path}/${encodeURIComponent(id)}/events` : undefined,
     { limit: '100', as_of: undefined },
   );
   const go = (as_of: string | undefined) => {
@@ -61,7 +63,7 @@ export function AsOf({ versionsOf }: { readonly versionsOf: string | undefined }
         </form>
         {data !== undefined && data.events.length > 0 && (
           <p>
-            <label for="version">or after a change of this credential</label>
+            <label for="version">or after a change of what this page shows</label>
             <select id="version" value="" onChange={({ currentTarget }) => go(currentTarget.value)}>
               <option value="">Choose</option>
               {data.events.map(({ position, version, time: at }) => (

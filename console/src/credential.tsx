@@ -1,16 +1,14 @@
-import { useState } from 'preact/hooks';
 import type { CredentialUsageResource } from '../../src/api/ssh-credentials/credential-usage.resource.js';
 import type { SshCredentialResource } from '../../src/api/ssh-credentials/ssh-credentials.resource.js';
 import type { TunnelSessionResource } from '../../src/api/tunnel-sessions/tunnel-sessions.resource.js';
-import { call, newIdempotencyKey } from './api.js';
 import { useRights } from './caller.js';
-import { History } from './history.js';
-import { ownerName, useOwners } from './people.js';
+import { ownerName, useOwners } from './names.js';
 import { useReading } from './reading.js';
-import { asOf, goTo, hrefTo } from './route.js';
-import { Copyable, Heading, Mark, nameOf, plain, Question, Time, Trouble } from './show.js';
+import { asOf } from './route.js';
+import { Copyable, Lines, Mark, nameOf, plain, Time } from './show.js';
 import { boundBy, type TargetForm, textOfTarget } from './target.js';
 import { Tester } from './tester.js';
+import { Thing } from './thing.js';
 
 type Usage = Pick<CredentialUsageResource, 'online' | 'last_seen_at'>;
 interface Sessions {
@@ -50,121 +48,89 @@ function SshLines({ acl }: { readonly acl: readonly string[] }) {
 
 export function Credential({ id }: { readonly id: string }) {
   const owners = useOwners();
-  const path = `/ssh_credentials/${encodeURIComponent(id)}`;
-  const { isAdmin, mayChange, mayReadRecords, caller } = useRights();
-  const { data, tag, failure } = useReading<SshCredentialResource>(path, { include: 'fingerprint' });
-  const usage = useReading<Usage>(asOf() === undefined ? `${path}/usage` : undefined).data;
-  const [isAsked, ask] = useState(false);
-  if (data === undefined)
-    return (
-      <>
-        <Heading title="Credential" />
-        <Trouble failure={failure} />
-      </>
-    );
-  const [type, , ...comment] = data.public_key.split(' ');
-  const seen = usage?.last_seen_at ?? null;
-  const isMine = isAdmin || (mayChange && data.owner_id === caller?.id);
-  const isExpired = data.expires_at !== undefined && Date.parse(data.expires_at) <= Date.now();
+  const { isAdmin, mayChange, caller } = useRights();
+  const usage = useReading<Usage>(
+    asOf() === undefined ? `/ssh_credentials/${encodeURIComponent(id)}/usage` : undefined,
+  ).data;
+  const isOwn = ({ owner_id }: SshCredentialResource) => owner_id === caller?.id;
+  const isExpired = ({ expires_at }: SshCredentialResource) =>
+    expires_at !== undefined && Date.parse(expires_at) <= Date.now();
   return (
-    <>
-      <Heading title={nameOf(data)}>
-        {isExpired ? <Mark kind="bad">expired</Mark> : usage?.online === true && <Mark kind="on">online</Mark>}
-        <code class="quiet long">{data.id}</code>
-        {isMine && (
-          <span class="do">
-            <a class="button" href={hrefTo(['credentials', id, 'edit'])}>
-              Change
-            </a>
-            <button type="button" class="end" onClick={() => ask(true)}>
-              Delete
-            </button>
-          </span>
-        )}
-      </Heading>
-      <Trouble failure={failure} />
-      <div class="pair">
-        <div>
-          <section class="sheet">
-            <div class="pad">
-              <h2>May bind</h2>
-              {data.acl.length === 0 ? (
-                <p>Anything: it has no rules.</p>
-              ) : (
-                <ul class="rules">
-                  {data.acl.map((rule) => (
-                    <li key={rule}>
-                      <code class="long">{plain(rule)}</code>
-                    </li>
-                  ))}
-                </ul>
-              )}
-              <p class="quiet">
-                Owner {ownerName(owners, data.owner_id)}
-                {data.source_cidrs !== undefined && ` · from ${data.source_cidrs.join(', ')}`}
-                {data.expires_at !== undefined && (
-                  <>
-                    {' '}
-                    · {isExpired ? 'expired' : 'expires'} <Time at={data.expires_at} />
-                  </>
-                )}
-              </p>
-              {usage?.online === false && (
+    <Thing<SshCredentialResource>
+      place="credentials"
+      id={id}
+      one="Credential"
+      query={{ include: 'fingerprint' }}
+      nameOf={nameOf}
+      marks={(credential) =>
+        isExpired(credential) ? (
+          <Mark kind="bad">expired</Mark>
+        ) : (
+          usage?.online === true && <Mark kind="on">online</Mark>
+        )
+      }
+      isMine={(credential) => isAdmin || (mayChange && isOwn(credential))}
+      hasOwnHistory={isOwn}
+      left={(credential) => {
+        const [type, , ...comment] = credential.public_key.split(' ');
+        const { acl, source_cidrs, expires_at, fingerprint } = credential;
+        return (
+          <>
+            <section class="sheet">
+              <div class="pad">
+                <h2>May bind</h2>
+                {acl.length === 0 ? <p>Anything: it has no rules.</p> : <Lines of={acl} />}
                 <p class="quiet">
-                  {seen === null ? (
-                    'Never seen'
-                  ) : (
+                  Owner {ownerName(owners, credential.owner_id)}
+                  {source_cidrs !== undefined && ` · from ${source_cidrs.join(', ')}`}
+                  {expires_at !== undefined && (
                     <>
-                      Last seen <Time at={seen} />
+                      {' '}
+                      · {isExpired(credential) ? 'expired' : 'expires'} <Time at={expires_at} />
                     </>
                   )}
                 </p>
-              )}
-              <h2>Key</h2>
-              <code class="long">{data.fingerprint ?? ''}</code>
-              <p class="quiet long">
-                {type} {comment.length > 0 && `· ${plain(comment.join(' '))}`}
-              </p>
-            </div>
-          </section>
-          <section class="sheet">
-            <div class="pad">
-              <SshLines acl={data.acl} />
-            </div>
-          </section>
-        </div>
-        <section class="sheet">
-          <div class="pad">
-            <Tester credentialId={data.id} />
-            {(mayReadRecords || data.owner_id === caller?.id) && <History path={path} />}
-          </div>
-        </section>
-      </div>
-      {isAsked && <Deletion credential={data} path={path} tag={tag} onClose={() => ask(false)} />}
-    </>
+                {usage?.online === false && (
+                  <p class="quiet">
+                    {usage.last_seen_at === null ? (
+                      'Never seen'
+                    ) : (
+                      <>
+                        Last seen <Time at={usage.last_seen_at} />
+                      </>
+                    )}
+                  </p>
+                )}
+                <h2>Key</h2>
+                <code class="long">{fingerprint ?? ''}</code>
+                <p class="quiet long">
+                  {type} {comment.length > 0 && `· ${plain(comment.join(' '))}`}
+                </p>
+              </div>
+            </section>
+            <section class="sheet">
+              <div class="pad">
+                <SshLines acl={acl} />
+              </div>
+            </section>
+          </>
+        );
+      }}
+      right={() => <Tester credentialId={id} />}
+      ends={() => <OpenTunnels id={id} />}
+    />
   );
-}
-
-interface DeletionProps {
-  readonly credential: SshCredentialResource;
-  readonly path: string;
-  readonly tag: string;
-  readonly onClose: () => void;
 }
 
 /** Nothing is undone, so it names what ends. */
-function Deletion({ credential, path, tag, onClose }: DeletionProps) {
-  const { data } = useReading<Sessions>('/tunnel_sessions', { credential_id: credential.id, limit: '100' });
+function OpenTunnels({ id }: { readonly id: string }) {
+  const { data } = useReading<Sessions>('/tunnel_sessions', { credential_id: id, limit: '100' });
   const tunnels = data?.tunnel_sessions.flatMap((session) =>
     session.tunnels.flatMap(({ targets }) => targets as TargetForm[]),
   );
-  const remove = async () => {
-    await call('DELETE', path, { headers: { 'if-match': tag, 'idempotency-key': newIdempotencyKey() } });
-    goTo(hrefTo(['credentials']));
-  };
   return (
-    <Question title={`Delete ${nameOf(credential)}?`} act="Delete it" onAct={remove} onClose={onClose}>
-      <p>Its key opens no tunnel any more, and its connections end. This cannot be undone.</p>
+    <>
+      <p>Its key opens no tunnel any more, and its connections end.</p>
       <p>
         {tunnels === undefined
           ? 'Reading its tunnels.'
@@ -172,6 +138,6 @@ function Deletion({ credential, path, tag, onClose }: DeletionProps) {
             ? 'It has no open tunnel.'
             : `Open now: ${tunnels.map(textOfTarget).join(', ')}.`}
       </p>
-    </Question>
+    </>
   );
 }

@@ -1,15 +1,9 @@
 import type { SshCredentialResource } from '../../src/api/ssh-credentials/ssh-credentials.resource.js';
-import { nextOf } from './api.js';
 import { useRights } from './caller.js';
-import { OwnerFilter, ownerName, useOwners } from './people.js';
-import { useReading } from './reading.js';
+import { type Column, List, useList } from './list.js';
+import { OwnerFilter, ownerName, useOwners } from './names.js';
 import { asOf, goTo, hrefTo, type Route, withFilter } from './route.js';
-import { Choice, Heading, Mark, nameOf, Pages, plain, Time, Trouble } from './show.js';
-
-interface Page {
-  readonly ssh_credentials: readonly SshCredentialResource[];
-  readonly next_page_uri: string | null;
-}
+import { Choice, Mark, nameOf, plain, Time } from './show.js';
 
 const IN_30_DAYS_MS = 30 * 86_400_000;
 /** Each filter asks the API: what it cannot filter is not offered. */
@@ -42,114 +36,82 @@ const OnlineMark = ({ online }: { readonly online: boolean | null | undefined })
 export function Credentials({ route }: { readonly route: Route }) {
   const { mayChange } = useRights();
   const owners = useOwners();
-  const [state, owner, before, fingerprint] = ['state', 'owner', 'before', 'fingerprint'].map(
+  const [state = '', owner_id = '', fingerprint = ''] = ['state', 'owner', 'fingerprint'].map(
     (name) => route.query.get(name) ?? '',
   );
-  const { data, failure } = useReading<Page>('/ssh_credentials', {
-    ...{
-      limit: '100',
-      include: asOf() === undefined ? 'usage' : undefined,
-      owner_id: owner,
-      before_id: before,
-      fingerprint,
+  const list = useList<SshCredentialResource>('/ssh_credentials', 'ssh_credentials', {
+    query: {
+      ...{ owner_id, fingerprint },
+      ...(asOf() === undefined && { include: 'usage', ...asQuery(state) }),
     },
-    ...(asOf() === undefined ? asQuery(state ?? '') : {}),
+    before: route.query.get('before'),
   });
-  const older = nextOf(data?.next_page_uri ?? null);
-  const query = Object.fromEntries(route.query);
+  const columns: Column<SshCredentialResource>[] = [
+    {
+      name: 'Device',
+      cell: (credential) => (
+        <>
+          <a href={hrefTo(['credentials', credential.id])}>{nameOf(credential)}</a>
+          <span class="quiet">{ownerName(owners, credential.owner_id)}</span>
+        </>
+      ),
+    },
+    { name: 'May bind', kind: 'long', cell: ({ acl }) => <code>{rulesText(acl)}</code> },
+    {
+      name: 'Seen',
+      cell: ({ usage }) => (
+        <>
+          <OnlineMark online={usage?.online} />
+          {usage?.online === false && (
+            <span class="quiet">{usage.last_seen_at === null ? 'never' : <Time at={usage.last_seen_at} />}</span>
+          )}
+        </>
+      ),
+    },
+    {
+      name: 'Expires',
+      kind: 'less',
+      cell: ({ expires_at }) => expires_at !== undefined && <Time at={expires_at} />,
+    },
+    { name: 'Created', kind: 'less', cell: ({ created_at }) => <Time at={created_at} /> },
+  ];
+  const isFiltered = Boolean(state || owner_id || fingerprint);
   return (
-    <>
-      <Heading title="Credentials">
-        {mayChange && (
-          <span class="do">
-            <a class="button first" href={hrefTo(['credentials', 'new'])}>
-              Add a key
-            </a>
-          </span>
-        )}
-      </Heading>
-      <Trouble failure={failure} />
-      <div class="row">
-        <Choice
-          id="state"
-          label="Show"
-          value={state ?? ''}
-          options={Object.entries(STATES).filter(([value]) => value === '' || asOf() === undefined)}
-          onChoose={(value) => goTo(withFilter(route, 'state', value))}
+    <List
+      route={route}
+      title="Credentials"
+      list={list}
+      columns={columns}
+      add={mayChange && 'Add a key'}
+      empty={
+        isFiltered ? (
+          'Nothing fits these filters.'
+        ) : (
+          <>
+            A credential is a public key that may open tunnels.{' '}
+            {mayChange && <a href={hrefTo(['credentials', 'new'])}>Add the first</a>}
+          </>
+        )
+      }
+    >
+      <Choice
+        id="state"
+        label="Show"
+        value={state}
+        options={Object.entries(STATES).filter(([value]) => value === '' || asOf() === undefined)}
+        onChoose={(value) => goTo(withFilter(route, 'state', value))}
+      />
+      <OwnerFilter route={route} owners={owners} />
+      <div class="grow">
+        <label for="fingerprint">Fingerprint of the key</label>
+        <input
+          id="fingerprint"
+          class="mono"
+          placeholder="SHA256:..."
+          value={fingerprint}
+          onChange={({ currentTarget }) => goTo(withFilter(route, 'fingerprint', currentTarget.value.trim()))}
         />
-        <OwnerFilter route={route} owners={owners} />
-        <div class="grow">
-          <label for="fingerprint">Fingerprint of the key</label>
-          <input
-            id="fingerprint"
-            class="mono"
-            placeholder="SHA256:..."
-            value={fingerprint}
-            onChange={({ currentTarget }) => goTo(withFilter(route, 'fingerprint', currentTarget.value.trim()))}
-          />
-        </div>
       </div>
-      {data !== undefined && data.ssh_credentials.length === 0 && (
-        <section class="sheet">
-          <div class="pad">
-            <h2>No credential here</h2>
-            <p>
-              {state || owner || before || fingerprint
-                ? 'Nothing fits these filters.'
-                : 'A credential is a public key that may open tunnels. '}
-              {!(state || owner || fingerprint) && mayChange && (
-                <a href={hrefTo(['credentials', 'new'])}>Add the first</a>
-              )}
-            </p>
-          </div>
-        </section>
-      )}
-      {data !== undefined && data.ssh_credentials.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls by keyboard
-        <section class="sheet" tabIndex={0} aria-label="List of credentials">
-          <table>
-            <thead>
-              <tr>
-                <th>Device</th>
-                <th>May bind</th>
-                <th>Seen</th>
-                <th class="less">Expires</th>
-                <th class="less">Created</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.ssh_credentials.map((credential) => (
-                <tr key={credential.id}>
-                  <td>
-                    <a href={hrefTo(['credentials', credential.id])}>{nameOf(credential)}</a>
-                    <span class="quiet">{ownerName(owners, credential.owner_id)}</span>
-                  </td>
-                  <td class="long">
-                    <code>{rulesText(credential.acl)}</code>
-                  </td>
-                  <td>
-                    <OnlineMark online={credential.usage?.online} />
-                    {credential.usage?.online === false && (
-                      <span class="quiet">
-                        {credential.usage.last_seen_at === null ? 'never' : <Time at={credential.usage.last_seen_at} />}
-                      </span>
-                    )}
-                  </td>
-                  <td class="less">{credential.expires_at === undefined ? '' : <Time at={credential.expires_at} />}</td>
-                  <td class="less">
-                    <Time at={credential.created_at} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          <Pages
-            count={data.ssh_credentials.length}
-            newest={before ? hrefTo(['credentials'], { ...query, before: undefined }) : undefined}
-            older={older === undefined ? undefined : hrefTo(['credentials'], { ...query, before: older })}
-          />
-        </section>
-      )}
-    </>
+    </List>
   );
 }

@@ -1,4 +1,4 @@
-import { ownerName, useOwners } from './people.js';
+import { ownerName, useOwners } from './names.js';
 import { useReading } from './reading.js';
 import { hrefTo, useRoute } from './route.js';
 import { plain, Time, Trouble } from './show.js';
@@ -27,6 +27,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/_created\./, 'Created'],
   [/_expiry_changed\./, 'Expiry set'],
   [/_source_restriction_changed\./, 'Networks set'],
+  [/_role_changed\./, 'Role set'],
   [/_deleted\./, 'Deleted'],
   [/./, 'Changed'],
 ];

@@ -1,67 +1,106 @@
 import './look.css';
-import { render } from 'preact';
+import { type ComponentChildren, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { CallerResource } from '../../src/api/caller/caller.resource.js';
 import { BASE, call, type Failure, kept, onSignedOut } from './api.js';
 import { AsOf, ThenBanner } from './as-of.js';
+import { forgetAll } from './by-id.js';
 import { Caller, useRights } from './caller.js';
 import { Credential } from './credential.js';
+import { EditCredential, NewCredential } from './credential-form.js';
 import { Credentials } from './credentials.js';
-import { forgetCredentials } from './credentials-by-id.js';
-import { EditCredential } from './edit-credential.js';
-import { NewCredential } from './new-credential.js';
+import { Edge, EdgeForm, Edges } from './edges.js';
+import { Group, GroupForm, Groups } from './groups.js';
+import { Policies, Policy, PolicyForm } from './ip-policies.js';
+import { EditKey, Key, Keys, NewKey } from './keys.js';
 import { Now } from './now.js';
+import { PLACES } from './places.js';
 import { Refused } from './refused.js';
 import { asOf, hrefTo, type Route, useRoute } from './route.js';
 import { Heading, plain, Trouble } from './show.js';
 import { SignIn } from './sign-in.js';
+import { EditPerson, NewPerson, People, Person } from './users.js';
 
-const PLACES = [
-  ['now', 'Now'],
-  ['refused', 'Refused'],
-  ['credentials', 'Credentials'],
-] as const;
 /** Places without a state as of a moment. */
-const WITHOUT_MOMENTS: readonly (string | undefined)[] = [undefined, 'now', 'refused'];
+const WITHOUT_MOMENTS = ['now', 'refused'];
 
-function Page({ route }: { readonly route: Route }) {
-  const [place, id, part] = route.path;
-  const { mayChange } = useRights();
-  const isForm = place === 'credentials' && (id === 'new' || part === 'edit');
-  if (WITHOUT_MOMENTS.includes(place) && asOf() !== undefined)
-    return (
-      <>
-        <Heading title={place === 'refused' ? 'Refused binds' : 'Now'} />
-        <p>
-          Sessions and refused binds have no state as of a moment.{' '}
-          <a href={hrefTo(route.path, { as_of: undefined })}>Back to now</a>
-        </p>
-      </>
-    );
-  if (isForm && !mayChange)
-    return (
-      <>
-        <Heading title="Nothing can be changed here" />
-        <p>
-          {asOf() === undefined ? 'Your role reads, and changes nothing.' : 'The page shows what was so at a moment.'}{' '}
-          <a href={hrefTo(['credentials'])}>See the credentials</a>
-        </p>
-      </>
-    );
-  if (place === 'refused') return <Refused route={route} />;
-  if (place === 'credentials' && id !== undefined && part === 'edit') return <EditCredential key={id} id={id} />;
-  if (place === undefined || place === 'now') return <Now route={route} />;
-  if (place === 'credentials' && id === undefined) return <Credentials route={route} />;
-  if (place === 'credentials' && id === 'new') return <NewCredential />;
-  if (place === 'credentials' && id !== undefined) return <Credential key={id} id={id} />;
+type Shown = (props: { readonly route: Route; readonly id: string }) => ComponentChildren;
+interface PagesOfPlace {
+  readonly list: Shown;
+  readonly one?: Shown;
+  readonly add?: Shown;
+  readonly edit?: Shown;
+}
+const PAGES: Readonly<Record<string, PagesOfPlace>> = {
+  now: { list: Now },
+  refused: { list: Refused },
+  credentials: { list: Credentials, one: Credential, add: NewCredential, edit: EditCredential },
+  edges: { list: Edges, one: Edge, add: EdgeForm, edit: EdgeForm },
+  groups: { list: Groups, one: Group, add: GroupForm, edit: GroupForm },
+  policies: { list: Policies, one: Policy, add: PolicyForm, edit: PolicyForm },
+  people: { list: People, one: Person, add: NewPerson, edit: EditPerson },
+  keys: { list: Keys, one: Key, add: NewKey, edit: EditKey },
+};
+
+function kindOf(id: string | undefined, part: string | undefined): keyof PagesOfPlace {
+  if (id === undefined) return 'list';
+  if (id === 'new') return 'add';
+  return part === 'edit' ? 'edit' : 'one';
+}
+
+interface MissingProps {
+  readonly title: string;
+  readonly sentence: string;
+  readonly to: string;
+  readonly words: string;
+}
+
+function Missing({ title, sentence, to, words }: MissingProps) {
   return (
     <>
-      <Heading title="Nothing is here" />
+      <Heading title={title} />
       <p>
-        This address has no page. <a href={hrefTo([])}>See who is there now</a>
+        {sentence} <a href={to}>{words}</a>
       </p>
     </>
   );
+}
+
+function Page({ route }: { readonly route: Route }) {
+  const [place = 'now', id, part] = route.path;
+  const { mayChange } = useRights();
+  const kind = kindOf(id, part);
+  const Shown = PAGES[place]?.[kind];
+  if (Shown === undefined)
+    return (
+      <Missing
+        title="Nothing is here"
+        sentence="This address has no page."
+        to={hrefTo([])}
+        words="See who is there now"
+      />
+    );
+  if (WITHOUT_MOMENTS.includes(place) && asOf() !== undefined)
+    return (
+      <Missing
+        title={place === 'refused' ? 'Refused binds' : 'Now'}
+        sentence="Sessions and refused binds have no state as of a moment."
+        to={hrefTo(route.path, { as_of: undefined })}
+        words="Back to now"
+      />
+    );
+  if ((kind === 'add' || kind === 'edit') && !mayChange)
+    return (
+      <Missing
+        title="Nothing can be changed here"
+        sentence={
+          asOf() === undefined ? 'Your role reads, and changes nothing.' : 'The page shows what was so at a moment.'
+        }
+        to={hrefTo([place])}
+        words="See the list"
+      />
+    );
+  return <Shown key={`${kind} ${id}`} route={route} id={id ?? ''} />;
 }
 
 const ASK_FOR_CHANGE_MS = 60_000;
@@ -91,12 +130,24 @@ function App() {
   const [said, say] = useState('');
   const [key, setKey] = useState(kept.key());
   const signOut = (sentence: string) => {
+    if (kept.isMade() && caller?.api_key_id)
+      void call('DELETE', `/api_keys/${caller.api_key_id}`).catch(() => undefined);
     kept.forget();
-    forgetCredentials();
+    forgetAll();
     setKey(null);
     setCaller(undefined);
     say(sentence);
   };
+  useEffect(() => {
+    if (once === undefined) return;
+    call<{ token: string }>('POST', '/console/once', { key: once }).then(
+      ({ token }) => {
+        kept.keepMade(token);
+        setKey(token);
+      },
+      ({ sentence }: Failure) => say(sentence),
+    );
+  }, []);
   onSignedOut.call = () => signOut('The service no longer takes this key. Sign in with one that works.');
   useEffect(() => {
     if (key === null || caller !== undefined) return;
@@ -116,14 +167,16 @@ function App() {
         }}
       />
     );
-  const places = PLACES.filter(([place]) => place !== 'refused' || (caller !== undefined && caller.role !== 'member'));
+  const places = PLACES.filter(
+    ({ place }) => place !== 'refused' || (caller !== undefined && caller.role !== 'member'),
+  );
   return (
     <Caller.Provider value={caller}>
       <header>
         <span class="name">tunnel-access</span>
         <small>{location.host}</small>
         <span class="moment">
-          <AsOf versionsOf={route.path[0] === 'credentials' ? route.path[1] : undefined} />
+          <AsOf />
         </span>
         <small class="who">{caller !== undefined && `${plain(caller.name)} · ${caller.role}`}</small>
         <button type="button" onClick={() => signOut('')}>
@@ -142,7 +195,7 @@ function App() {
       <div class="frame">
         <nav aria-label="Places">
           <ul>
-            {places.map(([place, title]) => (
+            {places.map(({ place, title }) => (
               <li key={place}>
                 <a href={hrefTo([place])} aria-current={(route.path[0] ?? 'now') === place ? 'page' : undefined}>
                   {title}
@@ -156,6 +209,10 @@ function App() {
     </Caller.Provider>
   );
 }
+
+/** The secret of the link of the start. It leaves the address before anything else happens. */
+const [, once] = /^#once=([\w-]+)$/.exec(location.hash) ?? [];
+if (once !== undefined) history.replaceState(null, '', `${location.pathname}#/`);
 
 const root = document.getElementById('app');
 if (root !== null) {

@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks';
 import type { SshCredentialResource } from '../../src/api/ssh-credentials/ssh-credentials.resource.js';
 import type { TunnelSessionResource } from '../../src/api/tunnel-sessions/tunnel-sessions.resource.js';
 import { call, nextOf } from './api.js';
+import { useById } from './by-id.js';
 import { useRights } from './caller.js';
-import { useCredentials } from './credentials-by-id.js';
-import { OwnerFilter, ownerName, useOwners } from './people.js';
+import { OwnerFilter, ownerName, useOwners } from './names.js';
 import { useReading } from './reading.js';
 import { goTo, hrefTo, type Route, withFilter } from './route.js';
 import { bytesText, Choice, Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
@@ -64,9 +64,12 @@ export function Now({ route }: { readonly route: Route }) {
   const records = useReading<Records>(mayReadRecords ? '/tunnel_session_records' : undefined, { limit: '100' }, true);
   const open = sessions.data?.tunnel_sessions ?? [];
   const away = offline.data?.ssh_credentials ?? [];
-  const devices = useCredentials(open.map(({ credential }) => credential.id));
+  const deviceOf = useById<SshCredentialResource>(
+    '/ssh_credentials',
+    open.map(({ credential }) => credential.id),
+  );
   const nameOfSession = ({ credential }: TunnelSessionResource): string => {
-    const device = devices.get(credential.id);
+    const device = deviceOf(credential.id);
     return device === undefined ? credential.id : nameOf(device);
   };
   const endOfDevice = (id: string) =>

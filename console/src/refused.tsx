@@ -1,13 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { SshCredentialResource } from '../../src/api/ssh-credentials/ssh-credentials.resource.js';
-import { call, callForTag, newIdempotencyKey, nextOf } from './api.js';
+import { call, callForTag, newIdempotencyKey } from './api.js';
+import { useById } from './by-id.js';
 import { useRights } from './caller.js';
-import { useCredentials } from './credentials-by-id.js';
 import { Diff } from './history.js';
-import { OwnerFilter, useOwners } from './people.js';
-import { useReading } from './reading.js';
+import { type Column, List, useList } from './list.js';
+import { groupName, OwnerFilter, servedBy, useEdges, useGroups, useOwners } from './names.js';
 import { goTo, hrefTo, type Route, withFilter } from './route.js';
-import { Choice, Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
+import { Choice, Mark, nameOf, plain, Question, Time } from './show.js';
 import { type TargetForm, textOfTarget } from './target.js';
 
 interface Decision {
@@ -20,11 +20,6 @@ interface Decision {
   readonly owner_id: string;
   readonly source: string | null;
 }
-interface Decisions {
-  readonly bind_decisions: readonly Decision[];
-  readonly next_page_uri: string | null;
-}
-
 /** A word for each reason, and what helps. Only a missing rule has a rule to add. */
 const REASONS: Readonly<Record<string, readonly [word: string, help: string]>> = {
   not_permitted: ['no rule', ''],
@@ -44,26 +39,84 @@ export function Refused({ route }: { readonly route: Route }) {
   const [asked, ask] = useState<Decision>();
   const owners = useOwners();
   const reason = route.query.get('reason') ?? '';
-  const before = route.query.get('before') ?? undefined;
-  const { data, failure } = useReading<Decisions>(
-    mayReadRecords ? '/bind_decisions' : undefined,
-    {
-      ...{ limit: '100', allowed: 'false', since: weekAgo(), reason },
-      ...{ owner_id: route.query.get('owner') ?? undefined, before_id: before },
-    },
-    true,
+  const list = useList<Decision>(mayReadRecords ? '/bind_decisions' : undefined, 'bind_decisions', {
+    query: { allowed: 'false', since: weekAgo(), reason, owner_id: route.query.get('owner') ?? undefined },
+    before: route.query.get('before'),
+    isLive: true,
+  });
+  const deviceOf = useById<SshCredentialResource>(
+    '/ssh_credentials',
+    (list.items ?? []).map(({ credential_id }) => credential_id),
   );
-  const decisions = data?.bind_decisions ?? [];
-  const devices = useCredentials(decisions.map(({ credential_id }) => credential_id));
-  const older = nextOf(data?.next_page_uri ?? null);
-  const query = Object.fromEntries(route.query);
+  const columns: Column<Decision>[] = [
+    { name: 'When', cell: ({ decided_at }) => <Time at={decided_at} /> },
+    {
+      name: 'Device',
+      cell: ({ credential_id, source }) => {
+        const device = deviceOf(credential_id);
+        return (
+          <>
+            <a href={hrefTo(['credentials', credential_id])}>{device === undefined ? credential_id : nameOf(device)}</a>
+            {source !== null && <span class="quiet">from {source}</span>}
+          </>
+        );
+      },
+    },
+    { name: 'Wanted', kind: 'long', cell: ({ target }) => <code>{plain(textOfTarget(target))}</code> },
+    {
+      name: 'Why',
+      cell: ({ reason: why, needs }) => {
+        const [word, help] = REASONS[why] ?? [why, ''];
+        return (
+          <>
+            <Mark kind="bad">{word}</Mark>
+            <span class="quiet">
+              {needs === null ? (
+                help
+              ) : (
+                <>
+                  needs <code>{plain(needs)}</code>
+                </>
+              )}
+            </span>
+          </>
+        );
+      },
+    },
+    {
+      name: 'What helps',
+      cell: (decision) => {
+        const { reason: why, needs, credential_id } = decision;
+        if (why === 'not_permitted')
+          return (
+            needs !== null &&
+            deviceOf(credential_id) !== undefined && (
+              <button type="button" onClick={() => ask(decision)}>
+                Add the rule
+              </button>
+            )
+          );
+        const word = { expired: 'Expiry', source_not_allowed: 'Networks' }[why];
+        return (
+          word !== undefined && (
+            <a class="button" href={hrefTo(['credentials', credential_id, 'edit'])}>
+              {word}
+            </a>
+          )
+        );
+      },
+    },
+  ];
   return (
     <>
-      <Heading title="Refused binds">
-        <small>the last 7 days</small>
-      </Heading>
-      <Trouble failure={failure} />
-      <div class="row">
+      <List
+        route={route}
+        title="Refused binds"
+        note="the last 7 days"
+        list={list}
+        columns={isAdmin ? columns : columns.slice(0, -1)}
+        empty="Nothing was refused. A bind that a rule does not permit stands here with the rule that it needs."
+      >
         <Choice
           id="reason"
           label="Why"
@@ -72,102 +125,19 @@ export function Refused({ route }: { readonly route: Route }) {
           onChoose={(value) => goTo(withFilter(route, 'reason', value))}
         />
         <OwnerFilter route={route} owners={owners} />
-      </div>
-      {data !== undefined && decisions.length === 0 && (
-        <section class="sheet">
-          <p class="pad">
-            Nothing was refused. A bind that a rule does not permit stands here with the rule that it needs.
-          </p>
-        </section>
-      )}
-      {decisions.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls by keyboard
-        <section class="sheet" tabIndex={0} aria-label="List of refused binds">
-          <table>
-            <thead>
-              <tr>
-                <th>When</th>
-                <th>Device</th>
-                <th>Wanted</th>
-                <th>Why</th>
-                {isAdmin && <th>What helps</th>}
-              </tr>
-            </thead>
-            <tbody>
-              {decisions.map((decision) => {
-                const { id, decided_at, credential_id, source, target, needs } = decision;
-                const device = devices.get(credential_id);
-                const [word, help] = REASONS[decision.reason] ?? [decision.reason, ''];
-                return (
-                  <tr key={id}>
-                    <td>
-                      <Time at={decided_at} />
-                    </td>
-                    <td>
-                      <a href={hrefTo(['credentials', credential_id])}>
-                        {device === undefined ? credential_id : nameOf(device)}
-                      </a>
-                      {source !== null && <span class="quiet">from {source}</span>}
-                    </td>
-                    <td class="long">
-                      <code>{plain(textOfTarget(target))}</code>
-                    </td>
-                    <td>
-                      <Mark kind="bad">{word}</Mark>
-                      <span class="quiet">
-                        {needs === null ? (
-                          help
-                        ) : (
-                          <>
-                            needs <code>{plain(needs)}</code>
-                          </>
-                        )}
-                      </span>
-                    </td>
-                    {isAdmin && (
-                      <td>
-                        {decision.reason === 'not_permitted' && needs !== null && device !== undefined && (
-                          <button type="button" onClick={() => ask(decision)}>
-                            Add the rule
-                          </button>
-                        )}
-                        {(decision.reason === 'expired' || decision.reason === 'source_not_allowed') && (
-                          <a class="button" href={hrefTo(['credentials', credential_id, 'edit'])}>
-                            {decision.reason === 'expired' ? 'Expiry' : 'Networks'}
-                          </a>
-                        )}
-                      </td>
-                    )}
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-          <Pages
-            count={decisions.length}
-            newest={before === undefined ? undefined : hrefTo(['refused'], { ...query, before: undefined })}
-            older={older === undefined ? undefined : hrefTo(['refused'], { ...query, before: older })}
-          />
-        </section>
-      )}
+      </List>
       {asked !== undefined && <AddRule decision={asked} onClose={() => ask(undefined)} />}
     </>
   );
-}
-
-interface Group {
-  readonly id: string;
-  readonly description: string;
-  readonly labels: Readonly<Record<string, string>>;
 }
 
 /** Whoever holds a stolen key chooses what is refused: so it says who asked, from where, and what else the rule opens. */
 function AddRule({ decision, onClose }: { readonly decision: Decision; readonly onClose: () => void }) {
   const path = `/ssh_credentials/${encodeURIComponent(decision.credential_id)}`;
   const [read, setRead] = useState<{ data: SshCredentialResource; tag: string }>();
-  const groups = useReading<{ backends: readonly Group[] }>('/backends/tunnel_group', { limit: '100' }).data?.backends;
   const { label } = decision.target;
-  const joined = groups?.filter(({ labels }) => label !== undefined && labels[label.key] === label.value);
+  const joined = useGroups().filter(({ labels }) => label !== undefined && labels[label.key] === label.value);
+  const edges = useEdges();
   useEffect(() => {
     callForTag<SshCredentialResource>('GET', path).then(setRead, () => undefined);
   }, [path]);
@@ -192,9 +162,10 @@ function AddRule({ decision, onClose }: { readonly decision: Decision; readonly 
       </p>
       <Diff from={read.data.acl} to={[...read.data.acl, rule]} />
       <p class="quiet">
-        {joined === undefined || joined.length === 0
+        {joined.length === 0
           ? 'No tunnel group of the newest 100 has this label, so it opens nothing else here.'
-          : `It also lets this key join ${joined.map((group) => nameOf(group)).join(', ')}, which may be behind edges.`}
+          : 'It also lets this key join '}
+        {joined.map((group) => `${groupName(group)}, ${servedBy(edges, group.id)}`).join('; ')}
       </p>
     </Question>
   );

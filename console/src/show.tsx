@@ -112,16 +112,31 @@ export function Heading({ title, children }: { readonly title: string; readonly 
   );
 }
 
+/** One a line, as a person writes them. */
+export function Lines({ of }: { readonly of: readonly string[] }) {
+  return (
+    <ul class="rules">
+      {of.map((line) => (
+        <li key={line}>
+          <code class="long">{plain(line)}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 interface QuestionProps {
   readonly title: string;
   readonly act: string;
   readonly onAct: () => Promise<unknown>;
   readonly onClose: () => void;
+  /** False: the act waits for what must be typed. */
+  readonly isReady?: boolean;
   readonly children: ComponentChildren;
 }
 
 /** A question before something ends. "Leave it" has the focus, and a failure stays in the dialog. */
-export function Question({ title, act, onAct, onClose, children }: QuestionProps) {
+export function Question({ title, act, onAct, onClose, isReady = true, children }: QuestionProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [failure, setFailure] = useState<Failure>();
   useEffect(() => dialog.current?.showModal(), []);
@@ -132,7 +147,7 @@ export function Question({ title, act, onAct, onClose, children }: QuestionProps
       {children}
       <Trouble failure={failure} />
       <div class="row">
-        <button type="button" class="end" onClick={() => void onAct().then(close, setFailure)}>
+        <button type="button" class="end" disabled={!isReady} onClick={() => void onAct().then(close, setFailure)}>
           {act}
         </button>
         <button type="button" class="first" autofocus onClick={close}>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import type { TcpEdgeCheck } from '../../src/api/gateway-api/edges/edges.resource.js';
 import { call, type Failure } from './api.js';
 import { asOf } from './route.js';
 import { plain, Trouble } from './show.js';
@@ -22,29 +23,39 @@ const REASONS: Readonly<Record<string, string>> = {
   source_unknown: 'The credential is bound to networks: say from where.',
 };
 
+/** `check` takes the moment of the page, and records nothing. */
+const then = () => (asOf() === undefined ? {} : { as_of: asOf() });
+
+function useCheck<T>(question: () => readonly [path: string, body: object]) {
+  const [answer, setAnswer] = useState<T>();
+  const [failure, setFailure] = useState<Failure>();
+  const ask = (event: Event) => {
+    event.preventDefault();
+    setAnswer(undefined);
+    setFailure(undefined);
+    const [path, body] = question();
+    void call<T>('POST', path, { body }).then(setAnswer, setFailure);
+  };
+  return { answer, failure, ask };
+}
+
 /** May it? Asks `check`, which records nothing. Rules that are not stored yet have no network. */
 export function Tester(asked: { readonly credentialId: string } | { readonly acl: readonly string[] }) {
   const [target, setTarget] = useState('');
   const [source, setSource] = useState('');
-  const [answer, setAnswer] = useState<Answer>();
-  const [failure, setFailure] = useState<Failure>();
-  const ask = async (event: Event) => {
-    event.preventDefault();
-    setAnswer(undefined);
-    setFailure(undefined);
+  const { answer, failure, ask } = useCheck<Answer>(() => {
     const body = { target: readTarget(target) };
-    const isStored = 'credentialId' in asked;
-    await (isStored
-      ? call<Answer>('POST', `/ssh_credentials/${encodeURIComponent(asked.credentialId)}/check`, {
-          body: { ...body, ...(asOf() && { as_of: asOf() }), ...(source.trim() && { source: source.trim() }) },
-        })
-      : call<Answer>('POST', '/acl/check', { body: { ...body, acl: asked.acl } })
-    ).then(setAnswer, setFailure);
-  };
+    if (!('credentialId' in asked)) return ['/acl/check', { ...body, acl: asked.acl }];
+    const from = source.trim();
+    return [
+      `/ssh_credentials/${encodeURIComponent(asked.credentialId)}/check`,
+      { ...body, ...(from && { source: from }), ...then() },
+    ];
+  });
   return (
     <>
       <h2>May it?</h2>
-      <form class="row" onSubmit={(event) => void ask(event)}>
+      <form class="row" onSubmit={ask}>
         <div class="grow">
           <label for="target">Target</label>
           <input
@@ -92,6 +103,62 @@ export function Tester(asked: { readonly credentialId: string } | { readonly acl
                 )}
               </>
             )}
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+const EDGE_REASONS: Readonly<Record<string, string>> = {
+  allowed: 'A rule allows it.',
+  denied: 'A rule denies it.',
+  no_rule_allows: 'No rule allows it.',
+  policy_unknown: 'The edge names an IP policy that does not exist.',
+  restriction_disabled: 'The IP restriction is off.',
+  no_restriction: 'The edge has no IP restriction.',
+  traffic_policy: 'The traffic policy keeps it out.',
+};
+
+/** Would the edge let an address in? By its IP rules and its traffic policy. */
+export function AddressTester({ edgeId }: { readonly edgeId: string }) {
+  const [source, setSource] = useState('');
+  const { answer, failure, ask } = useCheck<TcpEdgeCheck>(() => [
+    `/edges/tcp/${encodeURIComponent(edgeId)}/check`,
+    { source: source.trim(), ...then() },
+  ]);
+  return (
+    <>
+      <h2>Is it let in?</h2>
+      <form class="row" onSubmit={ask}>
+        <div class="grow">
+          <label for="address">Address of a visitor</label>
+          <input
+            id="address"
+            class="mono"
+            required
+            placeholder="203.0.113.7"
+            value={source}
+            onInput={({ currentTarget }) => setSource(currentTarget.value)}
+          />
+        </div>
+        <button type="submit">Ask</button>
+      </form>
+      <Trouble failure={failure} />
+      <div role="status">
+        {answer !== undefined && (
+          <div class={answer.allowed ? 'answer' : 'answer no'}>
+            <b>{answer.allowed ? 'Yes.' : 'No.'}</b> {EDGE_REASONS[answer.reason] ?? plain(answer.reason)}{' '}
+            {answer.matched_rule !== null && (
+              <code>
+                {answer.matched_rule.action} {answer.matched_rule.cidr}
+              </code>
+            )}
+            {answer.not_served.map(({ hostport, reason }) => (
+              <p key={hostport}>
+                <code>{plain(hostport)}</code> is not served: {reason.replaceAll('_', ' ')}.
+              </p>
+            ))}
           </div>
         )}
       </div>

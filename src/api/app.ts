@@ -9,6 +9,7 @@ import { Authentication } from './access/authentication/authentication.js';
 import { requestLimitsOf } from './access/authentication/request-limits.js';
 import { appModule } from './app.module.js';
 import { bootstrapKeyOf, type Config } from './config/config.js';
+import { OneTimeLink } from './console/one-time-link.js';
 import { RequestLog } from './http/logging/request-log.js';
 import type { Route } from './http/routes.js';
 import { fastifyOptions, serveHttp } from './http/server.js';
@@ -24,6 +25,8 @@ interface Server {
   /** For the test that makes the API's document. */
   readonly nest: NestFastifyApplication;
   readonly database: Database;
+  /** Signs in whoever sees it: for a terminal only. */
+  readonly oneTimeUrl?: string;
   /** Given before `close`, so that clients leave first. */
   readonly stopNotice: StopNotice;
   /** Stops accepting, finishes what is in flight, closes the database. */
@@ -67,7 +70,13 @@ async function serve(
   const failed = (error: unknown): void => void incidents.failed(error);
   const routes = serveHttp(nest, { ids, config, requestLog, authentication, failed, requestLimits, stopNotice });
   await listen(nest, config);
-  return { nest, url: await nest.getUrl(), routes, database, stopNotice, close: () => close(nest, database) };
+  const url = await nest.getUrl();
+  const link =
+    config.console && database.embedded !== undefined && log.isOnTerminal
+      ? nest.get(OneTimeLink, { strict: false })
+      : undefined;
+  const oneTimeUrl = link && { oneTimeUrl: `${url}/console#once=${link.make()}` };
+  return { nest, url, ...oneTimeUrl, routes, database, stopNotice, close: () => close(nest, database) };
 }
 
 /** An auditor who exports the log has the leaf hash of each event, and could guess the key that a person chose. */

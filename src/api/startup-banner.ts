@@ -8,6 +8,7 @@ import { bootstrapKeyOf, type Config } from './config/config.js';
 /** A service that listens. */
 export interface Started {
   readonly url: string;
+  readonly oneTimeUrl?: string;
   readonly database: Pick<Database, 'description' | 'embedded'>;
   readonly firstAccount: FirstAccount;
 }
@@ -84,7 +85,8 @@ export function startupBanner(app: Started, config: Config): string {
     ...(database.embedded !== undefined && { data: database.embedded.clusterDir }),
     account: `${accountId}${isNew ? ', created now' : ''}`,
   };
-  const rows = { ...firstSteps(app, config), ...(config.logLevel === 'debug' && places) };
+  const console = app.oneTimeUrl !== undefined && { console: `${app.oneTimeUrl}  (works once, for 5 minutes)` };
+  const rows = { ...console, ...firstSteps(app, config), ...(config.logLevel === 'debug' && places) };
   const lines = Object.entries(rows).map(([name, text]) => `  ${name.padEnd(10)}${text}`);
   return ['', `Tunnel access service is ready at ${url}`, '', ...lines, ''].join('\n');
 }

@@ -167,7 +167,7 @@ describe('as of a moment', () => {
     const { page } = await openAs(ADMIN_KEY);
     await tab.goTo(`#/credentials/${id}`, 'till-then');
     await page.getByRole('button', { name: 'As of now' }).click();
-    await page.getByLabel('or after a change of this credential').waitFor();
+    await page.getByLabel('or after a change of what this page shows').waitFor();
     expect(await tab.axeFaults()).toEqual([]);
     await page.getByLabel('Time,').fill(
       await page.evaluate(`(() => {

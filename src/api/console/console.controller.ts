@@ -1,10 +1,11 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { Controller, Get, Header, Module, Param, Req, Res } from '@nestjs/common';
+import { Controller, Get, Header, HttpCode, Module, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../kernel/problem.js';
 import { RouteConfig } from '../http/documentation.js';
-import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
+import { ApiField, ApiPublicAnswer, ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
 import type { ParameterOf } from '../http/openapi/parts.js';
+import { OneTimeLink } from './one-time-link.js';
 
 /** The build puts the page here. Its source is in console/. */
 const BUILT = new URL('../../../console/', import.meta.url);
@@ -25,10 +26,17 @@ const POLICY =
 const FILE: ParameterOf = ({ ApiParam }) =>
   ApiParam({ name: 'file', description: 'Name of a file that the console loads.', schema: { type: 'string' } });
 
+class OneTimeKey {
+  @ApiField({ description: 'Token of an API key of an admin. It expires after 12 hours.', example: 'ak_secret' })
+  token!: string;
+}
+
 /** The console: a page for people, who sign in with an API key. It calls the same routes as every client. */
 @ApiTag('Console')
 @Controller('console')
 class ConsoleController {
+  constructor(private readonly link: OneTimeLink) {}
+
   @Get()
   @RouteConfig({ isPublic: true })
   @Header('content-type', 'text/html; charset=utf-8')
@@ -40,6 +48,22 @@ class ConsoleController {
   async page(@Req() { baseUrl }: FastifyRequest): Promise<string> {
     const page = await readFile(new URL('index.html', BUILT), 'utf8');
     return page.replaceAll(BASE, new URL(baseUrl).pathname.replace(/\/$/, ''));
+  }
+
+  @Post('once')
+  @HttpCode(200)
+  @RouteConfig({ isPublic: true, ignoresBody: true })
+  @Header('cache-control', 'no-store')
+  @ApiPublicAnswer(OneTimeKey, {
+    id: 'useOneTimeLink',
+    summary: 'Sign in by the link of the start',
+    description:
+      'The page sends the secret of the link as a Bearer token. It works once, for 5 minutes after a start on an ' +
+      'embedded database and a terminal, and from the same machine only.',
+    problems: ['api_key_unknown', 'role_missing'],
+  })
+  async once(@Req() request: FastifyRequest): Promise<OneTimeKey> {
+    return { token: await this.link.use(request) };
   }
 
   @Get(':file')
@@ -56,5 +80,5 @@ class ConsoleController {
   }
 }
 
-@Module({ controllers: [ConsoleController] })
+@Module({ controllers: [ConsoleController], providers: [OneTimeLink] })
 export class ConsoleModule {}

@@ -1,6 +1,7 @@
 import { Controller, Delete, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiCreate, ApiDelete, ApiGet, ApiHistory, ApiList, ApiTag, ApiUpdate } from '../http/openapi/decorators.js';
+import { AS_OF, queryParameter } from '../http/openapi/parts.js';
 import { Context, Read, type ReadRequest, type RequestContext } from '../http/request-context.js';
 import { Body } from '../http/validated-body.js';
 import { HistoryResource } from '../resources/history.resource.js';
@@ -40,6 +41,7 @@ export class IpPolicyRulesController {
   @ApiList(IpPolicyRuleResource, IP_POLICY_RULES.path, {
     id: 'listIpPolicyRules',
     summary: 'List rules of IP policies',
+    parameters: [queryParameter('ip_policy_id', 'Only rules of this IP policy.', { type: 'string' }), AS_OF],
     creation: [CreateIpPolicyRuleBody],
   })
   list(@Read() request: ReadRequest) {

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import { queryNamed, type Ref } from '../../database/index.js';
 import { type Entity, entityTable, type ReadModel } from '../../event-log/index.js';
+import { requireWellFormedId } from '../resources/access-rules.js';
+import type { ListFilter } from '../resources/resource-descriptor.js';
 import { type IpPolicyRule, type IpPolicyRuleEvent, ipPolicyRule } from './ip-policy-rule.js';
 
 const TABLE = entityTable<IpPolicyRule>(
@@ -18,6 +20,20 @@ export const ipPolicyRulesReadModel: ReadModel<IpPolicyRule, IpPolicyRuleEvent> 
   },
   evolve: ipPolicyRule.evolve,
   tables: [TABLE],
+};
+
+/** A rule never changes its policy. */
+export const OF_POLICY: ListFilter<IpPolicyRule> = {
+  name: 'ip_policy_id',
+  isFixed: true,
+  read(text) {
+    requireWellFormedId('ip_policy_id', text);
+    return text;
+  },
+  rows: `t.account_id = $1 and t.ip_policy_id = $4 and t.id < $2 and t.id > 'ipr_'`,
+  order: 't.id desc',
+  condition: (value) => `t.ip_policy_id = ${value}`,
+  matches: ({ ip_policy_id }, value) => ip_policy_id === value,
 };
 
 /** The unique index over the networks of a policy; violated if two rules race for one network. */

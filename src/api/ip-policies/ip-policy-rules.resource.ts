@@ -19,7 +19,7 @@ import {
   type IpPolicyRuleEvent,
   ipPolicyRuleNotFound,
 } from './ip-policy-rule.js';
-import { ipPolicyRulesReadModel } from './ip-policy-rules.read-model.js';
+import { ipPolicyRulesReadModel, OF_POLICY } from './ip-policy-rules.read-model.js';
 
 const PATH = 'ip_policy_rules';
 const TEXTS = textFields('Office in Berlin', '{"floor":2}');
@@ -87,6 +87,7 @@ export const IP_POLICY_RULES: ResourceDescriptor<IpPolicyRule, IpPolicyRuleEvent
   idPrefix: 'ipr',
   path: PATH,
   readOnlyFields: ['action', 'ip_policy'],
+  filters: [OF_POLICY],
   notFound: ipPolicyRuleNotFound,
   toResource,
 };

@@ -58,8 +58,8 @@ export function requireOwnOrAdmin(caller: Caller, named: string | undefined): st
   throw new Problem('owner_not_yours', 'Only admins may name an owner other than themselves; leave owner_id out.');
 }
 
-/** An owner may live in the operator's own directory, so its id may have any form that is safe to show. */
-export function requireWellFormedOwnerId(ownerId: string): void {
-  if (/^[A-Za-z0-9_-]{1,128}$/.test(ownerId)) return;
-  throw malformed('owner_id must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.');
+/** What it names may live in the operator's own directory, so an id may have any form that is safe to show. */
+export function requireWellFormedId(field: 'owner_id' | 'ip_policy_id', id: string): void {
+  if (/^[A-Za-z0-9_-]{1,128}$/.test(id)) return;
+  throw malformed(`${field} must be 1 to 128 characters of A-Z, a-z, 0-9, _ and -.`);
 }

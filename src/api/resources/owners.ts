@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { coalescedRows, POOL, type Ref, wantedRows } from '../../database/index.js';
 import type { Caller, Role } from '../../kernel/caller.js';
 import { Problem, quoted } from '../../kernel/problem.js';
-import { requireOwnOrAdmin, requireWellFormedOwnerId } from './access-rules.js';
+import { requireOwnOrAdmin, requireWellFormedId } from './access-rules.js';
 import type { Refusals } from './changes.js';
 import { OWNER_DELETED_CONSTRAINT } from './resource-descriptor.js';
 
@@ -50,7 +50,7 @@ export class Owners {
 /** The owner of a new entity: the caller unless an admin names another one, perhaps one that the account does not know. */
 export function requireOwnerId(caller: Caller, named: string | undefined): string {
   const ownerId = requireOwnOrAdmin(caller, named);
-  requireWellFormedOwnerId(ownerId);
+  requireWellFormedId('owner_id', ownerId);
   return ownerId;
 }
 

@@ -3,7 +3,7 @@ import { coalescedRows, wantedRows } from '../../database/index.js';
 import { claimValue, entityTable, type ReadModel } from '../../event-log/index.js';
 import { malformed, quoted } from '../../kernel/problem.js';
 import { readFingerprint } from '../../rules/index.js';
-import { requireWellFormedOwnerId } from '../resources/access-rules.js';
+import { requireWellFormedId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
 import { type ListFilter, OF_OWNER } from '../resources/resource-descriptor.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
@@ -69,7 +69,7 @@ const FINGERPRINT: ListFilter<SshCredential> = {
 const OWNER_ID: ListFilter<SshCredential> = {
   ...OF_OWNER,
   read(text) {
-    requireWellFormedOwnerId(text);
+    requireWellFormedId('owner_id', text);
     return text;
   },
   condition: (value) => `t.owner_id = ${value}`,

@@ -4,7 +4,7 @@ import { malformed, quoted } from '../../kernel/problem.js';
 import { CREDENTIAL_ID, OWNER_ID } from '../gateway-api/decision-record/bind-decision-fields.js';
 import { queryParameter } from '../http/openapi/parts.js';
 import { lastOf } from '../http/pages.js';
-import { readsEverything, requireWellFormedOwnerId } from '../resources/access-rules.js';
+import { readsEverything, requireWellFormedId } from '../resources/access-rules.js';
 import type { WantedOpen } from './open-sessions.js';
 
 /** The query parameters of both lists. */
@@ -27,7 +27,7 @@ export function readFilters(query: Readonly<Record<string, unknown>>) {
   if (credentialId !== undefined && !isId(credentialId, 'sshcr')) {
     throw malformed(`credential_id ${quoted(credentialId)} is not the id of an SSH credential.`);
   }
-  if (ownerId !== undefined) requireWellFormedOwnerId(ownerId);
+  if (ownerId !== undefined) requireWellFormedId('owner_id', ownerId);
   return { credential_id: credentialId, owner_id: ownerId };
 }
 

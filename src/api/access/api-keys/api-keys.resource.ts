@@ -40,10 +40,10 @@ export class CreateApiKeyBody {
 }
 
 export class UpdateApiKeyBody extends ReadOnlyEnvelope {
-  static readonly elsewhere = ELSEWHERE;
   @Description('request_malformed', TEXTS.description) description?: string;
   @Metadata('request_malformed', TEXTS.metadata) metadata?: string;
   @ReadOnly() owner_id?: string;
+  @ReadOnly() expires_at?: string;
 }
 
 @ApiSchemaName('ApiKey')
@@ -56,6 +56,13 @@ export class ApiKeyResource {
   @ApiField({ description: 'Principal that this key authenticates.', example: `bot_${EXAMPLE_KSUID}` })
   owner_id!: string;
   @ApiField({ ...TOKEN, example: null }) token!: string | null;
+  @ApiField({
+    description: 'When the key stops working. Absent: never.',
+    format: 'date-time',
+    example: '2027-11-21T11:45:07.478Z',
+    required: false,
+  })
+  expires_at?: string;
 }
 
 /** The only answer with the token. The answer to a repeated request has null: the database holds only the hash. */
@@ -70,7 +77,8 @@ export const API_KEYS: OwnedResourceDescriptor<ApiKey, ApiKeyEvent> = {
   path: PATH,
   listKey: 'keys',
   isPrivate: true,
-  readOnlyFields: ['owner_id'],
+  readOnlyFields: ['owner_id', 'expires_at'],
+  elsewhere: { expires_at: 'PUT /api_keys/{id}/expiry' },
   removal: REMOVAL,
   notFound: apiKeyNotFound,
   toResource,
@@ -78,7 +86,8 @@ export const API_KEYS: OwnedResourceDescriptor<ApiKey, ApiKeyEvent> = {
 };
 
 function toResource(key: Entity<ApiKey>, baseUrl: string): ApiKeyResource {
-  const { id, description, metadata, created_at, owner_id } = key;
+  const { id, description, metadata, created_at, owner_id, expires_at } = key;
   const uri = `${baseUrl}/${PATH}/${id}`;
-  return { id, uri, description, metadata, created_at: created_at.toISOString(), owner_id, token: null };
+  const end = expires_at && { expires_at: expires_at.toISOString() };
+  return { id, uri, description, metadata, created_at: created_at.toISOString(), owner_id, token: null, ...end };
 }

@@ -5,7 +5,7 @@ import { ApiList, ApiTag } from '../../http/openapi/decorators.js';
 import { queryParameter } from '../../http/openapi/parts.js';
 import { lastOf, pageOf, readPageRequest, uriWith } from '../../http/pages.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
-import { refuseUnlessReadsEverything, requireWellFormedOwnerId } from '../../resources/access-rules.js';
+import { refuseUnlessReadsEverything, requireWellFormedId } from '../../resources/access-rules.js';
 import { REASONS } from '../decisions/bind-decision.js';
 import { GATEWAY_NAME } from './bind-decision-fields.js';
 import { BindDecisions } from './bind-decisions.js';
@@ -90,7 +90,7 @@ function readOneOf(name: string, value: unknown, known: readonly string[]): stri
 
 function readOwnerId(value: unknown): string | undefined {
   const id = lastOf(value);
-  if (id !== undefined) requireWellFormedOwnerId(id);
+  if (id !== undefined) requireWellFormedId('owner_id', id);
   return id;
 }
 

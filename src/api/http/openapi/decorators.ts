@@ -219,6 +219,15 @@ export const ApiPublicFile = (
     security: 'public',
   });
 
+/** An answer for whoever asks. */
+export const ApiPublicAnswer = (answer: AnswerType, operation: Operation): MethodDecorator =>
+  documentOperation(operation, {
+    success: { status: 200, description: 'The answer.', ...contentOf(answer), headers: HEADERS },
+    problems: PUBLIC_PROBLEMS,
+    parameters: [],
+    security: 'public',
+  });
+
 /** GET of a public page that is elsewhere. */
 export const ApiRedirect = (operation: Operation): MethodDecorator =>
   documentOperation(operation, {
