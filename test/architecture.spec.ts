@@ -194,6 +194,7 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/ssh-credentials/rotate-credential.ts': 'A rotation changes two credentials in one append.',
   'api/ssh-credentials/credential-rotation.ts': 'What a rotation makes of two credentials, pure.',
   'api/ssh-credentials/credential-inclusions.ts': 'What `include` adds is shown on request alone.',
+  'api/access/api-keys/operator-key.ts': 'Whoever runs the service makes a key without one.',
   'api/access/accounts/role.ts': 'Users and bots have the same roles.',
   'api/access/accounts/account.ts': 'An account is the stream that principals belong to; only operators create one.',
   'api/access/accounts/accounts.read-model.ts': 'The rows of accounts, which no route of the API shows.',

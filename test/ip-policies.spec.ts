@@ -76,6 +76,31 @@ describe('a rule of an IP policy', () => {
     await expectRefusal(() => admin.get(path), 404, 'ERR_NGROK_1404', /^Resource not found$/);
   });
 
+  it('is listed with the rules of its policy, page by page, now and as of a moment', async () => {
+    const [policy, other] = [await newPolicy(), await newPolicy()];
+    const [first, , second] = [
+      await newRule(policy, '192.0.2.1'),
+      await newRule(other, '192.0.2.2'),
+      await newRule(policy, '192.0.2.3'),
+    ];
+    const list = `/ip_policy_rules?ip_policy_id=${policy.id}`;
+    expect((await admin.get(list)).body.ip_policy_rules.map(({ id }: { id: string }) => id)).toEqual([
+      second.id,
+      first.id,
+    ]);
+    const { body } = await admin.get(`${list}&limit=1`);
+    const { pathname, search } = new URL(body.next_page_uri);
+    expect((await admin.get(pathname + search)).body).toMatchObject({ ip_policy_rules: [{ id: first.id }] });
+    const position = (await admin.delete(`/ip_policy_rules/${first.id}`)).headers.get('log-position');
+    expect((await admin.get(`${list}&as_of=${Number(position) - 1}`)).body.ip_policy_rules).toHaveLength(2);
+    await expectRefusal(
+      () => admin.get('/ip_policy_rules?ip_policy_id=a%00'),
+      400,
+      'ERR_TAS_400',
+      /^ip_policy_id must be/,
+    );
+  });
+
   it('keeps its action and its policy', async () => {
     const policy = await newPolicy();
     const { id, ip_policy } = await newRule(policy, '192.0.2.1');

@@ -181,7 +181,7 @@ describe('a field of the items of a list', () => {
     ['/service_users?description=x', 'description', 'it has no filters'],
     ['/edges/tcp?owner_id=x', 'owner_id', 'it has no filters'],
     ['/api_keys?id=x', 'id', 'it has no filters'],
-    ['/ip_policy_rules?cidr=10.0.0.0/8', 'cidr', 'it has no filters'],
+    ['/ip_policy_rules?cidr=10.0.0.0/8', 'cidr', 'its filters are ip_policy_id'],
   ])('is no filter, and its sender is told: %s', async (path, name, filters) => {
     const message = `This list has no filter '${name}'; ${filters}.`;
     expect(refusal(await admin.client.get(path))).toEqual([400, 'ERR_TAS_400', message]);

@@ -85,16 +85,16 @@ export function startupBanner(app: Started, config: Config): string {
     ...(database.embedded !== undefined && { data: database.embedded.clusterDir }),
     account: `${accountId}${isNew ? ', created now' : ''}`,
   };
-  const console = app.oneTimeUrl !== undefined && { console: `${app.oneTimeUrl}  (works once, for 5 minutes)` };
-  const rows = { ...console, ...firstSteps(app, config), ...(config.logLevel === 'debug' && places) };
+  const rows = { ...firstSteps(app, config), ...(config.logLevel === 'debug' && places) };
   const lines = Object.entries(rows).map(([name, text]) => `  ${name.padEnd(10)}${text}`);
   return ['', `Tunnel access service is ready at ${url}`, '', ...lines, ''].join('\n');
 }
 
-function firstSteps({ url, firstAccount }: Started, config: Config): Readonly<Record<string, string>> {
+function firstSteps({ url, oneTimeUrl, firstAccount }: Started, config: Config): Readonly<Record<string, string>> {
   return {
     'log in': `${COMMAND} login ${url}`,
     'API key': keyText(firstAccount, config),
+    ...(oneTimeUrl !== undefined && { console: `${oneTimeUrl}  (works once, for 5 min)` }),
     docs: `${url}/docs`,
     next: 'README.md',
   };

@@ -99,6 +99,9 @@ describe('the log of a start', () => {
       `  log in    npx tunnel-access login ${url}`,
       `  API key   ${key}  (for the login; shown only once)`,
     ];
+    const [, link] = /console {3}(\S+)/.exec(output()) ?? [];
+    expect(link).toMatch(/\/console#once=[\w-]{43}$/);
+    steps.push(`  console   ${link}  (works once, for 5 min)`);
     const lines = ['', `Tunnel access service is ready at ${url}`, '', ...steps, `  docs      ${url}/docs`];
     expect(shown.startsWith(lines.join('\n'))).toBe(true);
     expect(shown).not.toContain('ac_');

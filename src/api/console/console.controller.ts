@@ -3,7 +3,7 @@ import { Controller, Get, Header, HttpCode, Module, Param, Post, Req, Res } from
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../kernel/problem.js';
 import { RouteConfig } from '../http/documentation.js';
-import { ApiField, ApiPublicAnswer, ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
+import { ApiField, ApiPublic, ApiTag } from '../http/openapi/decorators.js';
 import type { ParameterOf } from '../http/openapi/parts.js';
 import { OneTimeLink } from './one-time-link.js';
 
@@ -44,7 +44,7 @@ class ConsoleController {
   @Header('cross-origin-opener-policy', 'same-origin')
   @Header('cross-origin-resource-policy', 'same-origin')
   @Header('cache-control', 'no-cache')
-  @ApiPublicFile('text/html', { id: 'getConsole', summary: 'Get the console, a web page' })
+  @ApiPublic('text/html', { id: 'getConsole', summary: 'Get the console, a web page' })
   async page(@Req() { baseUrl }: FastifyRequest): Promise<string> {
     const page = await readFile(new URL('index.html', BUILT), 'utf8');
     return page.replaceAll(BASE, new URL(baseUrl).pathname.replace(/\/$/, ''));
@@ -54,7 +54,7 @@ class ConsoleController {
   @HttpCode(200)
   @RouteConfig({ isPublic: true, ignoresBody: true })
   @Header('cache-control', 'no-store')
-  @ApiPublicAnswer(OneTimeKey, {
+  @ApiPublic(OneTimeKey, {
     id: 'useOneTimeLink',
     summary: 'Sign in by the link of the start',
     description:
@@ -69,7 +69,7 @@ class ConsoleController {
   @Get(':file')
   @RouteConfig({ isPublic: true })
   @Header('cross-origin-resource-policy', 'same-origin')
-  @ApiPublicFile('*/*', { id: 'getConsoleFile', summary: 'Get a file of the console', problems: ['not_found'] }, FILE)
+  @ApiPublic('*/*', { id: 'getConsoleFile', summary: 'Get a file of the console', problems: ['not_found'] }, FILE)
   async file(@Param('file') name: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
     const type = TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''];
     const isBuilt = type !== undefined && (await readdir(BUILT)).includes(name);

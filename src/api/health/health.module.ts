@@ -3,7 +3,7 @@ import { Incidents } from '../../database/index.js';
 import { Checkpoints } from '../../event-log/index.js';
 import { Problem } from '../../kernel/problem.js';
 import { RouteConfig } from '../http/documentation.js';
-import { ApiPublicFile, ApiTag } from '../http/openapi/decorators.js';
+import { ApiPublic, ApiTag } from '../http/openapi/decorators.js';
 import { JSON_TYPE } from '../http/problem.filter.js';
 import { StopNotice } from '../http/stop-notice.js';
 import { Readiness } from './readiness.js';
@@ -22,7 +22,7 @@ class HealthController {
   @Get('livez')
   @RouteConfig({ isPublic: true })
   @Header('content-type', JSON_TYPE)
-  @ApiPublicFile('application/json', { id: 'getLivez', summary: 'Tell whether the process runs' })
+  @ApiPublic('application/json', { id: 'getLivez', summary: 'Tell whether the process runs' })
   live(): object {
     return { status: 'live' };
   }
@@ -30,7 +30,7 @@ class HealthController {
   @Get('readyz')
   @RouteConfig({ isPublic: true })
   @Header('content-type', JSON_TYPE)
-  @ApiPublicFile('application/json', {
+  @ApiPublic('application/json', {
     id: 'getReadyz',
     summary: 'Tell whether the instance can serve: database, migrations, queue of changes',
     problems: ['overloaded'],

@@ -206,27 +206,12 @@ export const ApiAct = (operation: Operation): MethodDecorator =>
     parameters: [ID, IDEMPOTENCY_KEY, IF_MATCH],
   });
 
-/** GET of a public file. */
-export const ApiPublicFile = (
-  contentType: string,
-  operation: Operation,
-  ...parameters: ParameterOf[]
-): MethodDecorator =>
-  documentOperation(operation, {
-    success: { status: 200, description: 'The file.', content: { [contentType]: {} }, headers: HEADERS },
-    problems: PUBLIC_PROBLEMS,
-    parameters,
-    security: 'public',
-  });
-
-/** An answer for whoever asks. */
-export const ApiPublicAnswer = (answer: AnswerType, operation: Operation): MethodDecorator =>
-  documentOperation(operation, {
-    success: { status: 200, description: 'The answer.', ...contentOf(answer), headers: HEADERS },
-    problems: PUBLIC_PROBLEMS,
-    parameters: [],
-    security: 'public',
-  });
+/** What whoever asks gets: a file of a content type, or an answer. */
+export const ApiPublic = (what: string | AnswerType, operation: Operation, ...parameters: ParameterOf[]) => {
+  const content = typeof what === 'string' ? { content: { [what]: {} } } : contentOf(what);
+  const success = { status: 200, description: 'The answer.', ...content, headers: HEADERS };
+  return documentOperation(operation, { success, problems: PUBLIC_PROBLEMS, parameters, security: 'public' });
+};
 
 /** GET of a public page that is elsewhere. */
 export const ApiRedirect = (operation: Operation): MethodDecorator =>

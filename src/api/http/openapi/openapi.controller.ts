@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../../kernel/problem.js';
 import { RouteConfig } from '../documentation.js';
 import { JSON_TYPE } from '../problem.filter.js';
-import { ApiPublicFile, ApiRedirect, ApiTag } from './decorators.js';
+import { ApiPublic, ApiRedirect, ApiTag } from './decorators.js';
 import type { ParameterOf } from './parts.js';
 
 /** The committed document, which a test makes from the code. The build copies it beside the compiled code. */
@@ -134,7 +134,7 @@ class OpenApiController {
   @Get('openapi.json')
   @RouteConfig({ isPublic: true })
   @Header('content-type', JSON_TYPE)
-  @ApiPublicFile('application/json', { id: 'getOpenApi', summary: 'Get the OpenAPI document' })
+  @ApiPublic('application/json', { id: 'getOpenApi', summary: 'Get the OpenAPI document' })
   openApi(): Promise<string> {
     return this.document.text();
   }
@@ -143,14 +143,14 @@ class OpenApiController {
   @RouteConfig({ isPublic: true })
   @Header('content-type', 'text/html; charset=utf-8')
   @Header('content-security-policy', PAGE_POLICY)
-  @ApiPublicFile('text/html', { id: 'getDocs', summary: 'Get the API documentation as a web page' })
+  @ApiPublic('text/html', { id: 'getDocs', summary: 'Get the API documentation as a web page' })
   docs(@Req() { baseUrl }: FastifyRequest): string {
     return page(new URL(baseUrl).pathname.replace(/\/$/, ''));
   }
 
   @Get('docs/:file')
   @RouteConfig({ isPublic: true })
-  @ApiPublicFile(
+  @ApiPublic(
     '*/*',
     { id: 'getDocsFile', summary: 'Get a file of the documentation page', problems: ['not_found'] },
     FILE,
