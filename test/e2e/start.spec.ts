@@ -21,6 +21,8 @@ import { startInForeground } from '../support/terminal.js';
 jest.setTimeout(120_000);
 useStarts();
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours
+const COLOURS = /\x1b\[\d+m/g;
 const isAlive = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
@@ -94,7 +96,8 @@ describe('the log of a start', () => {
     // Before anything else: what to do. Only a start of more than 8 s says meanwhile what it does.
     const shown = output()
       .replaceAll('\r', '')
-      .replace(/^(\d\d:\d\d:\d\d INFO .*\n)+/, '');
+      .replace(COLOURS, '')
+      .replace(/^(\d\d:\d\d:\d\d INFO .*\n( {15}.*\n)*)+/, '');
     const steps = [
       `  log in    npx tunnel-access login ${url}`,
       `  API key   ${key}  (for the login; shown only once)`,
@@ -108,8 +111,7 @@ describe('the log of a start', () => {
     const client = new ApiClient(url, key);
     const { headers } = await client.post('/ssh_credentials', { public_key: newPublicKey() });
     await interrupt();
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours
-    const plain = output().replace(/\x1b\[\d+m/g, '');
+    const plain = output().replace(COLOURS, '');
     expect(plain).toMatch(/^\d\d:\d\d:\d\d INFO {2}POST \/ssh_credentials 201 ms=[\d.]+/m);
     expect(plain).not.toContain(headers.get('ngrok-operation-id'));
     expect(plain.split('\n').filter((line) => line.length > 120)).toEqual([]);
