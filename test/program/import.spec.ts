@@ -148,6 +148,9 @@ describe('import authorized-keys', () => {
     expect(stdout).not.toMatch(/[^\P{Cc}\n]|\\u00/u);
     expect(report.map(({ outcome }) => outcome)).toEqual(['left', 'left', 'left']);
     expect(report[2]?.what).toContain('64 KiB');
+    const named = await run('credentials', await fileOf('a\u0007b', JSON.stringify({ 'x\u001b[2J': 1 })));
+    expect(named.report).toEqual([expect.objectContaining({ what: expect.stringContaining('x?[2J') })]);
+    expect(named.report[0]?.file).toMatch(/a\?b$/);
   });
 
   it('leaves what the service refuses, and goes on', async () => {
