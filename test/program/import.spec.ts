@@ -1,13 +1,14 @@
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newPublicKey } from '../support/keys.js';
 import { addAccount, addUser, type TestPrincipal } from '../support/principals.js';
-import { runCli } from '../support/process.js';
+import { runCli, startCli } from '../support/process.js';
 import { GATEWAY, type Service, startService } from '../support/service.js';
 
 let service: Service;
@@ -111,7 +112,6 @@ describe('import authorized-keys', () => {
     await run('authorized-keys', file, '--yes');
     const [{ id } = { id: 'none' }] = await credentials();
     await own.client.delete(`/ssh_credentials/${id}`);
-    await setTimeout(3_000);
     const { report } = await run('authorized-keys', file, '--yes');
     expect(report).toEqual([expect.objectContaining({ outcome: 'left', what: expect.stringContaining(id) })]);
     expect(await credentials()).toEqual([]);
@@ -217,11 +217,25 @@ describe('import frp', () => {
     expect(await events()).toBe(after);
   });
 
-  it('leaves a port that an edge serves for others', async () => {
+  it('says which edge was deleted since, and does not call it made', async () => {
+    await mkdir(join(folder, 'keys'));
+    await fileOf('keys/ssh.pub', plain());
+    const words = ['frp', await fileOf('frpc.toml', proxy('ssh', 20_001)), '--keys', join(folder, 'keys'), '--yes'];
+    expect((await run(...words)).code).toBe(0);
+    const [{ id } = { id: 'none' }] = await listOf('edges/tcp', 'tcp_edges');
+    await own.client.delete(`/edges/tcp/${id}`);
+    const { report } = await run(...words);
+    expect(report).toEqual([expect.objectContaining({ outcome: 'left', what: expect.stringContaining(id) })]);
+  });
+
+  it.each(['another group', 'no group'])('leaves a port that an edge serves for %s', async (others) => {
     await mkdir(join(folder, 'keys'));
     await fileOf('keys/ssh.pub', plain());
     const { body } = await own.client.post('/backends/tunnel_group', { labels: { app: 'web' } });
-    await own.client.post('/edges/tcp', { hostports: ['127.0.0.1:20001'], backend: { backend_id: body.id } });
+    const backend = others === 'no group' ? {} : { backend: { backend_id: body.id } };
+    expect(await own.client.post('/edges/tcp', { hostports: ['127.0.0.1:20001'], ...backend })).toMatchObject({
+      status: 201,
+    });
     const file = await fileOf('frpc.toml', proxy('ssh', 20_001));
     const { report } = await run('frp', file, '--keys', join(folder, 'keys'), '--yes');
     expect(report).toEqual([expect.objectContaining({ outcome: 'left', what: expect.stringContaining('edgtcp_') })]);
@@ -246,7 +260,7 @@ it('import waits for a service that is busy or away, and sends each line with on
   const words = ['import', 'authorized-keys', file, '--yes'];
   const { code, stderr } = await runCli({ TUNNEL_ACCESS_URL: url, TUNNEL_ACCESS_KEY: 'k' }, ...words);
   server.close();
-  expect([code, stderr.match(/trying again/g)]).toEqual([0, ['trying again']]);
+  expect([code, stderr.match(/asking again/g)]).toEqual([0, ['asking again']]);
   expect([...keys.values()]).toEqual([4, 4]);
   expect(
     [...keys.keys()].map((key) =>
@@ -261,4 +275,23 @@ it('import waits for a service that is busy or away, and sends each line with on
       ['import', 'DIGEST', '2'],
     ]),
   );
+});
+
+it('import that is interrupted begins no further line, and says that it may be run again', async () => {
+  const server = createServer((request, reply) => {
+    if (request.url === '/caller') reply.end(JSON.stringify({ id: 'usr_1' }));
+    else reply.writeHead(503).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const file = await fileOf('keys', at(8001));
+  const settings = { TUNNEL_ACCESS_URL: url, TUNNEL_ACCESS_KEY: 'k' };
+  const { child, ended } = startCli(settings, 'import', 'authorized-keys', file, '--yes');
+  await once(child.stderr, 'data');
+  await sleep(200);
+  child.kill('SIGINT');
+  const { code, stderr } = await ended;
+  server.close();
+  expect(code).toBe(130);
+  expect(stderr).toMatch(/run the import again: it makes nothing twice\n$/);
 });

@@ -29,16 +29,14 @@ interface WantedLines extends Pick<Wanted, 'signal'> {
 /** What a request holds of an earlier state, or of an earlier attempt. */
 interface Conditions {
   readonly ifMatch?: string | undefined;
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** An answer with a status of success. */
-export interface Taken<Body> {
+interface Taken<Body> {
   readonly body: Body;
   /** The version of the resource, for If-Match. */
   readonly etag: string | undefined;
-  /** When the service answered, by its clock. */
-  readonly date: string | undefined;
 }
 
 /** The service refuses a request. The message is the sentence of the service. */
@@ -141,18 +139,16 @@ export class ServiceApi {
     };
     const sent = body === undefined ? undefined : JSON.stringify(body);
     const answer = await this.exchange(method, path, headers, sent);
-    const {
-      status,
-      text,
-      headers: { etag, date },
-    } = answer;
-    if (status === 204) return { body: undefined as Body, etag: undefined, date };
+    const { status, text, headers: answered } = answer;
+    if (status === 204) return { body: undefined as Body, etag: undefined };
     const parsed = parseJsonObject(text);
-    if (status >= 200 && status < 300 && parsed !== undefined) return { body: parsed as Body, etag, date };
+    if (status >= 200 && status < 300 && parsed !== undefined) return { body: parsed as Body, etag: answered.etag };
     if (status >= 400 && status < 500 && typeof parsed?.msg === 'string' && ![401, 403, 429].includes(status)) {
       throw new Refused(parsed.msg, status);
     }
-    throw this.refusalOf(answer);
+    const refusal = this.refusalOf(answer);
+    if (!(refusal instanceof Unavailable) || isTransientStatus(status)) throw refusal;
+    throw new OperatorError(`${this.name}: ${refusal.message}`);
   }
 
   async read<Body>(path: string): Promise<Body> {

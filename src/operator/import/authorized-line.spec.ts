@@ -3,14 +3,15 @@ import { authorizedKeys } from '../../api/gateway-api/binds/authorized-keys.js';
 import { ALL_FREE } from '../../api/reservations/reservation.js';
 import { timeZone } from '../../rules/index.js';
 import { readAuthorizedLine } from './authorized-line.js';
-import { Left, type Permitted } from './left.js';
+import { Left } from './left.js';
+import type { ImportOptions } from './report.js';
 
 const BLOB = 'AAAAC3NzaC1lZDI1NTE5AAAAIIG9v9jGhBGWcOAsbCKnvFXEWkuT+fnkFbvsG6t8qkp4';
 const KEY = `ssh-ed25519 ${BLOB}`;
-const STRICT: Permitted = { everything: false, zone: undefined };
-const LAX: Permitted = { everything: true, zone: timeZone('Europe/Berlin') };
+const STRICT: ImportOptions = {};
+const LAX: ImportOptions = { allowEverything: true, timezone: timeZone('Europe/Berlin') as Intl.DateTimeFormat };
 
-const read = (line: string, permitted = STRICT) => readAuthorizedLine(line, permitted);
+const read = (line: string, options = STRICT) => readAuthorizedLine(line, options);
 const listening = (listen: string): string => `restrict,port-forwarding,permitlisten="${listen}" ${KEY}`;
 const at8001 = (options: string): string => `${options},permitlisten="8001" ${KEY}`;
 
@@ -82,6 +83,11 @@ const HOSTILE: readonly (readonly [line: string, reason: string])[] = [
   [at8001('tunnel="0"'), 'network devices'],
   [at8001('verify-required'), 'PIN'],
   [at8001('no-touch-required'), 'touch'],
+  [at8001('permitopen="db"'), 'permitopen= '],
+  [at8001('permitopen="db:0"'), 'permitopen= '],
+  [at8001('permitopen="db:5432\u0000"'), 'permitopen= '],
+  [at8001('PERMITOPEN'), 'lacks its value'],
+  [at8001('no-permitlisten="1"'), 'unknown'],
   [at8001('new-restriction'), 'unknown'],
   [at8001('no-restrict'), 'unknown'],
   [at8001('restrict="yes"'), 'unknown'],
@@ -95,7 +101,13 @@ const HOSTILE: readonly (readonly [line: string, reason: string])[] = [
   [`permitlisten="8001" ${KEY} -----BEGIN OPENSSH PRIVATE KEY-----`, 'private key'],
   [`permitlisten="8001" ${KEY} tab\u0007`, 'control character'],
   [`permitlisten="8001" ssh-ed25519-cert-v01@openssh.com ${BLOB}`, 'certificate'],
-  [`permitlisten="8001" ssh-ed25519\u00a0${BLOB}`, 'public_key'],
+  [`permitlisten="8001" ssh-ed25519\u00a0${BLOB}`, 'no key'],
+  // sshd skips blanks and tabs alone, so these are no keys for it.
+  [`permitlisten="8001" \u00a0${KEY}`, 'no key'],
+  [`permitlisten="8001" ${KEY}\u00a0`, 'no key'],
+  [`permitlisten="8001" \f${KEY}`, 'no key'],
+  [`\ufeff${KEY}`, 'cannot be read'],
+  [`\u00a0${KEY}`, 'cannot be read'],
 ];
 
 describe('a line of authorized_keys', () => {
@@ -130,6 +142,18 @@ describe('a line of authorized_keys', () => {
       source_cidrs: ['10.0.0.0/8', '2001:db8::/32'],
       expires_at: '2098-01-01T12:00:00.000Z',
     });
+  });
+
+  it('keeps a comment with any line separator, and a blank or tab before the key', () => {
+    expect(read(`permitlisten="8001"\t \t${KEY} \u2028ada`)).toMatchObject({
+      public_key: KEY,
+      description: '\u2028ada',
+    });
+  });
+
+  it('that is a line of a private key is not repeated in the reason', () => {
+    const line = 'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gt ';
+    for (const blank of ['', ' ', ',x']) expect(() => read(line.trim() + blank)).toThrow('cannot be read');
   });
 
   it('with a time without Z is left, or has the zone that is given: the earlier hour where a clock is set back', () => {

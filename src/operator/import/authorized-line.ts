@@ -1,5 +1,6 @@
 import { inZone, parseAcl, parseBindRule, parseCidrs, parsePublicKey } from '../../rules/index.js';
-import { type CredentialBody, Left, orLeft, type Permitted } from './left.js';
+import { type CredentialBody, Left, orLeft } from './left.js';
+import type { ImportOptions } from './report.js';
 
 /** What the options of a line say about forwarding. */
 interface Said {
@@ -10,10 +11,13 @@ interface Said {
 }
 
 const KEY_FIRST = /^\S+[ \t]+AAAA/;
+/** sshd takes blanks and tabs alone for what separates. */
+const KEY = /^(\S+)[ \t]+(\S+)(?:[ \t]+(.*))?$/s;
 /** sshd reads a quote after a backslash as part of the value; no address, name or time has a backslash. */
-const OPTION = /([A-Za-z0-9-]+)(?:="([^"\\]*)")?([, \t])/y;
-/** What a gateway never gives: a terminal, an agent, X11, files of the user, and forwarding to the other side. */
-const NEVER_GIVEN = /^(no-)?(pty|agent-forwarding|x11-forwarding|user-rc)$|^permitopen$/;
+const OPTION = /([A-Za-z0-9-]{1,30})(?:="([^"\\]*)")?([, \t])/y;
+/** What a gateway never gives: a terminal, an agent, X11 and files of the user. */
+const NEVER_GIVEN = /^(no-)?(pty|agent-forwarding|x11-forwarding|user-rc)$/;
+const HOST_AND_PORT = /^(?:(\[[^\]]+\]|[^:[\]]+):)?(\*|[1-9]\d{0,4})$/;
 const LEFT: Readonly<Record<string, string>> = {
   command: 'command= runs a program in place of a shell, and a credential knows no programs',
   'cert-authority': 'cert-authority trusts all keys that another key signs, and a credential has one key',
@@ -26,78 +30,68 @@ const LEFT: Readonly<Record<string, string>> = {
 const MAX_DESCRIPTION_CHARACTERS = 60;
 
 /** Reads a line of authorized_keys as sshd does. Throws Left if a credential would permit anything else. */
-export function readAuthorizedLine(text: string, permitted: Permitted): CredentialBody {
-  const { said, key } = KEY_FIRST.test(text) ? { said: nothingSaid(), key: text } : optionsBefore(text);
+export function readAuthorizedLine(text: string, options: ImportOptions): CredentialBody {
+  const said: Said = { forwards: true, listens: [], expiries: [] };
+  const key = KEY_FIRST.test(text) ? text : keyAfterOptions(text, said);
   if (!said.forwards) throw new Left('its options forbid port forwarding');
-  const publicKey = keyIn(key);
+  const [, type, base64, comment = ''] = KEY.exec(key) ?? [];
+  if (type === undefined) throw new Left('no key follows its options');
+  // The comment goes with the key into its check, since people paste secrets there.
+  orLeft(() => parsePublicKey(key));
   const acl = orLeft(() => parseAcl([...new Set(said.listens.map(ruleOf))]));
-  refuseEverything(acl, permitted);
-  const expiry = said.expiries.map((time) => instantOf(time, permitted.zone)).sort()[0];
+  refuseEverything(acl, options);
+  const expiry = said.expiries.map((time) => instantOf(time, options.timezone)).sort()[0];
   if (expiry !== undefined && Date.parse(expiry) <= Date.now()) throw new Left(`it expired at ${expiry}`);
   return {
-    ...publicKey,
+    public_key: `${type} ${base64}`,
     acl,
+    description: [...comment].slice(0, MAX_DESCRIPTION_CHARACTERS).join(''),
     ...(said.from !== undefined && { source_cidrs: networksIn(said.from) }),
     ...(expiry !== undefined && { expires_at: expiry }),
   };
 }
 
 /** Throws Left for rules that permit everything, unless the operator wants them. */
-export function refuseEverything(acl: readonly string[], { everything }: Permitted): void {
-  if (everything) return;
+export function refuseEverything(acl: readonly string[], { allowEverything }: ImportOptions): void {
+  if (allowEverything) return;
   if (acl.length > 0 && acl.every((rule, n) => parseBindRule(rule, n).kind !== 'everything')) return;
   throw new Left('it permits every bind; add --allow-everything to take such lines');
 }
 
-const nothingSaid = (): Said => ({ forwards: true, listens: [], expiries: [] });
-
-function optionsBefore(text: string): { readonly said: Said; readonly key: string } {
-  const said = nothingSaid();
+function keyAfterOptions(text: string, said: Said): string {
   OPTION.lastIndex = 0;
   for (;;) {
-    const from = OPTION.lastIndex;
+    const rest = text.slice(OPTION.lastIndex);
     const [, name = '', value, after] = OPTION.exec(text) ?? [];
-    if (after === undefined) throw new Left(unreadable(text.slice(from)));
+    if (after === undefined) {
+      const [, unread = ''] = /^([A-Za-z0-9-]+)=/.exec(rest) ?? [];
+      throw new Left(LEFT[unread.toLowerCase()] ?? 'its options cannot be read, or no key follows them');
+    }
     take(said, name.toLowerCase(), value);
-    if (after !== ',') return { said, key: text.slice(OPTION.lastIndex).trimStart() };
+    if (after !== ',') return text.slice(OPTION.lastIndex).replace(/^[ \t]+/, '');
   }
-}
-
-function unreadable(rest: string): string {
-  const [, name = ''] = /^([A-Za-z0-9-]+)=/.exec(rest) ?? [];
-  return LEFT[name.toLowerCase()] ?? 'its options cannot be read, or no key follows them';
 }
 
 /** In the order of the line, since a later option overrides an earlier one. */
 function take(said: Said, name: string, value: string | undefined): void {
   const reason = LEFT[name];
   if (reason !== undefined) throw new Left(reason);
-  if ((value !== undefined) !== /^(from|expiry-time|permitlisten|permitopen)$/.test(name)) {
-    throw new Left(
-      value === undefined ? `the option ${name} is unknown, or lacks its value` : `the option ${name}= is unknown`,
-    );
+  if (value === undefined) {
+    if (name === 'restrict' || name === 'no-port-forwarding') said.forwards = false;
+    else if (name === 'port-forwarding') said.forwards = true;
+    else if (!NEVER_GIVEN.test(name)) throw new Left(`the option ${name} is unknown, or lacks its value`);
+  } else if (name === 'permitlisten') said.listens.push(value);
+  else if (name === 'expiry-time') said.expiries.push(value);
+  else if (name === 'from' && said.from === undefined) said.from = value;
+  // No gateway forwards to the other side. sshd ignores a line whose permitopen it cannot read.
+  else if (name !== 'permitopen' || HOST_AND_PORT.exec(value)?.[1] === undefined) {
+    throw new Left(`the option ${name}= is unknown, stands twice, or cannot be read`);
   }
-  if (name === 'restrict' || name === 'no-port-forwarding') said.forwards = false;
-  else if (name === 'port-forwarding') said.forwards = true;
-  else if (name === 'permitlisten') said.listens.push(value ?? '');
-  else if (name === 'expiry-time') said.expiries.push(value ?? '');
-  else if (name === 'from' && said.from === undefined) said.from = value ?? '';
-  else if (!NEVER_GIVEN.test(name)) throw new Left(`the option ${name} is unknown, or stands twice`);
-}
-
-/** The comment goes with the key into its check, since people paste secrets there. */
-function keyIn(text: string): Pick<CredentialBody, 'public_key' | 'description'> {
-  orLeft(() => parsePublicKey(text));
-  const [, type = '', base64 = '', comment = ''] = /^(\S+)[ \t]+(\S+)[ \t]*(.*)$/.exec(text.trim()) ?? [];
-  return {
-    public_key: `${type} ${base64}`,
-    description: [...comment].slice(0, MAX_DESCRIPTION_CHARACTERS).join(''),
-  };
 }
 
 /** The rule that permits what `permitlisten` does. sshd compares texts, so another spelling of a name is another name. */
 function ruleOf(listen: string): string {
-  const [, host = '*', port] = /^(?:(\[[^\]]+\]|[^:[\]]+):)?(\*|[1-9]\d{0,4})$/.exec(listen) ?? [];
+  const [, host = '*', port] = HOST_AND_PORT.exec(listen) ?? [];
   if (port === undefined) throw new Left('a permitlisten is no port, host:port or [address]:port');
   if (host === '*' && port === '*') return 'bind:*';
   const rule = `bind:${host}${port === '*' ? '' : `:${port}`}`;
@@ -112,7 +106,7 @@ function networksIn(from: string): readonly string[] {
   const given = from.split(',');
   if (given.some((one) => one.startsWith('!'))) throw new Left('its from= has exceptions (!)');
   const sentence = 'its from= has names, patterns, or networks with bits after the prefix';
-  const networks = orLeft(() => given.flatMap((one) => parseCidrs([one], 'from')), sentence);
+  const networks = orLeft(() => given.map((one) => parseCidrs([one], 'from').join()), sentence);
   if (given.some((one, n) => one.includes(':') !== networks[n]?.includes(':'))) throw new Left(sentence);
   return orLeft(() => parseCidrs(networks, 'from'));
 }
@@ -132,8 +126,8 @@ function instantOf(text: string, zone: Intl.DateTimeFormat | undefined): string 
   if (utc !== undefined) return wall;
   if (zone === undefined) throw new Left('its expiry-time has no zone; add Z to it, or give --timezone');
   const [instant] = [-DAY_MS, DAY_MS]
-    .map((shift) => new Date(wallMs + shift))
-    .map((near) => wallMs - (inZone(near, zone).getTime() - near.getTime()))
+    .map((shift) => wallMs + shift)
+    .map((nearMs) => wallMs - (inZone(new Date(nearMs), zone).getTime() - nearMs))
     .filter((ms) => inZone(new Date(ms), zone).getTime() === wallMs)
     .sort((one, other) => one - other);
   if (instant === undefined) throw new Left('its expiry-time does not exist in the zone');

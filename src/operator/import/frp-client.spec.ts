@@ -19,13 +19,22 @@ const JSON_TEXT = JSON.stringify({
   proxies: [{ name: 'ssh', type: 'tcp', localIP: '10.0.0.2', localPort: 22, remotePort: 6000 }],
 });
 const YAML = `auth: {token: ${SECRET}}\nproxies:\n- name: ssh\n  type: tcp\n  localIP: 10.0.0.2\n  localPort: 22\n  remotePort: 6000\n`;
-const INI = `[common]\ntoken = ${SECRET}\n[ssh]\nlocal_ip = 10.0.0.2\nlocal_port = 22\nremote_port = 6000\nuse_compression = true\n`;
+
+const readAll = (file: string, text: string) =>
+  readFrpClient(file, text).map(({ line, read }) => {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof Left) return [line, error.message] as const;
+      throw error;
+    }
+  });
 
 /** What of the only proxy of a file. */
 function only(file: string, text: string) {
-  const [{ proxy, line } = { proxy: undefined, line: 0 }, ...others] = readFrpClient(file, text);
+  const [proxy, ...others] = readAll(file, text);
   expect(others).toEqual([]);
-  return proxy instanceof Left ? [line, proxy.message] : proxy;
+  return proxy;
 }
 
 describe('a TCP proxy of frpc', () => {
@@ -33,7 +42,6 @@ describe('a TCP proxy of frpc', () => {
     ['frpc.toml', TOML],
     ['frpc.json', JSON_TEXT],
     ['frpc.yaml', YAML],
-    ['frpc.ini', INI],
   ])('is read from %s', (file, text) => {
     expect(only(file, text)).toEqual({ name: 'ssh', label: 'ssh', local: '10.0.0.2:22', remotePort: 6000 });
   });
@@ -59,11 +67,17 @@ describe('a TCP proxy of frpc', () => {
     ['transport.useEncryption = true', 'loadBalancer.group = "g"', 'loadBalancer'],
     ['transport.useEncryption = true', 'enabled = false', 'does not start'],
     ['serverAddr', 'start = ["web"]\nserverAddr', 'does not start'],
+    ['serverAddr', 'Start = ["web"]\nserverAddr', 'does not start'],
+    ['metadatas.password = ', `${SECRET} = `, 'its setting ? has'],
+    ['localIP = "10.0.0.2"', 'localIP = "-oProxyCommand"', 'no address'],
+    ['type = "tcp"', `type = "${SECRET}"`, 'of the type ?'],
+    ['serverAddr', '[common]\nserverAddr', 'INI'],
+    ['serverAddr = ', 'serverAddr ', 'cannot be read'],
     ['"frp.example.com"', '"{{ .Envs.SERVER }}"', 'template'],
     ['[[proxies]]', '[[', 'cannot be read'],
     ['[[proxies]]', '[[others]]', 'no proxies'],
   ])('with %s as %s is left, without a secret in the reason', (from, to, reason) => {
-    const [line, message] = only('frpc.toml', TOML.replace(from, to)) as [number, string];
+    const [line, message] = only('frpc.toml', TOML.replace(from, to)) as readonly [number, string];
     expect(message).toContain(reason);
     expect(message).not.toContain(SECRET);
     expect(line).toBeGreaterThan(0);
@@ -72,10 +86,6 @@ describe('a TCP proxy of frpc', () => {
   it('is found by the line of its name; includes and visitors are said', () => {
     const text = `includes = ["./*.toml"]\n${TOML}[[visitors]]\nname = "v"\n`;
     expect(readFrpClient('frpc.toml', text).map(({ line }) => line)).toEqual([1, 12, 5]);
-    const left = readFrpClient('frpc.ini', `${INI}[range:many]\nlocal_port = 1-5\n`);
-    expect(left.map(({ line, proxy }) => [line, proxy instanceof Left])).toEqual([
-      [3, false],
-      [8, true],
-    ]);
+    expect(readAll('frpc.toml', text).map((one) => 'label' in one)).toEqual([false, false, true]);
   });
 });

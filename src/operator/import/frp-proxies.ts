@@ -1,65 +1,63 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CallerResource } from '../../api/caller/caller.resource.js';
+import { GATEWAY } from '../../gateway/index.js';
+import { messageOf } from '../../kernel/error-message.js';
+import { UsageError } from '../../kernel/operator-error.js';
 import { parsePublicKey } from '../../rules/index.js';
 import { serviceOf } from '../http/destination.js';
 import { sshLine } from '../verbs/next-step.js';
-import { readFrpClient, type TcpProxy } from './frp-client.js';
-import { Left, orLeft } from './left.js';
-import { type ImportOptions, importAll, type Read, type Source } from './report.js';
-import { readSources, type SourceFile } from './source-files.js';
-import { orReported, owned, type Place, SeenKeys } from './source-lines.js';
+import { readFrpClient } from './frp-client.js';
+import { FirstPlaces, Left, orLeft } from './left.js';
+import { type ImportOptions, importAll, type Line, owned } from './report.js';
+import { readSources } from './source-lines.js';
 
 export interface FrpOptions extends ImportOptions {
   readonly keys: string;
   readonly host: string;
-  readonly edgePorts: Ports;
-}
-
-export interface Ports {
-  readonly min: number;
-  readonly max: number;
-  toString(): string;
+  readonly edgePorts: string;
 }
 
 /** Imports the TCP proxies of configurations of frpc. */
 export async function importFrp(files: readonly string[], options: FrpOptions): Promise<void> {
-  const api = await serviceOf(options);
-  const { gateways } = await api.read<CallerResource>('caller');
+  const { keys, host, edgePorts } = options;
+  const served = portsIn(edgePorts);
+  const { gateways } = await (await serviceOf(options)).read<CallerResource>('caller');
   const address = gateways.find((one) => one.address !== null)?.address ?? null;
-  await importAll(readSources(files).flatMap(frpReader(options, address)), options);
+  const first = new FirstPlaces();
+  const lines = readSources(files).flatMap(({ file, text, digest }) =>
+    readFrpClient(file, text).map((proxy): Line => {
+      const at = { file, line: proxy.line };
+      const read = () => {
+        const { name, label, local, remotePort } = proxy.read();
+        first.take('name', [`name ${label}`], at);
+        first.take(`remotePort ${remotePort}`, [`port ${remotePort}`], at);
+        const keyFile = join(keys, name);
+        const public_key = publicKeyIn(`${keyFile}.pub`);
+        const { fingerprint } = orLeft(() => parsePublicKey(public_key));
+        first.take('key', [fingerprint], at);
+        const acl = [`bind:frp=${label}`];
+        const isServed = served.some(({ min, max }) => min <= remotePort && remotePort <= max);
+        return {
+          digest,
+          credential: owned({ public_key, acl, description: `frp ${label}` }, options),
+          fingerprint,
+          edge: { hostport: `${host}:${remotePort}`, label },
+          next: `${sshLine(address, { acl, keyFile }, local)}${isServed ? '' : `; no gateway serves the port ${remotePort}: its GATEWAY_EDGE_PORTS is ${edgePorts}`}`,
+        };
+      };
+      return { ...at, read };
+    }),
+  );
+  await importAll(lines, options);
 }
 
-function frpReader(options: FrpOptions, address: string | null): (file: SourceFile) => readonly Source[] {
-  const keys = new SeenKeys();
-  const users = new Map<string, string>();
-  const takeOnce = (what: string, name: string): void => {
-    const other = users.get(what);
-    if (other !== undefined) throw new Left(`the proxy ${other} has ${what} too`);
-    users.set(what, name);
-  };
-  const wantedOf = (proxy: TcpProxy, at: Place, digest: string): Read => {
-    const { name, label, local, remotePort } = proxy;
-    takeOnce(`the name ${label}`, name);
-    takeOnce(`the remotePort ${remotePort}`, name);
-    const keyFile = join(options.keys, name);
-    const key = publicKeyIn(`${keyFile}.pub`);
-    const { fingerprint } = orLeft(() => parsePublicKey(key));
-    keys.refuseSecond([fingerprint], at);
-    const acl = [`bind:frp=${label}`];
-    const credential = owned({ public_key: key, acl, description: `frp ${label}` }, options);
-    const { min, max } = options.edgePorts;
-    const outside = `; the gateway serves only ${options.edgePorts} (GATEWAY_EDGE_PORTS), so change that`;
-    const next = `${sshLine(address, { acl, keyFile }, local)}${remotePort < min || remotePort > max ? outside : ''}`;
-    return { ...at, digest, credential, fingerprint, edge: { hostport: `${options.host}:${remotePort}`, label }, next };
-  };
-  return ({ name: file, text, digest }) =>
-    readFrpClient(file, text).map(({ line, proxy }) =>
-      orReported({ file, line }, () => {
-        if (proxy instanceof Left) throw proxy;
-        return wantedOf(proxy, { file, line }, digest);
-      }),
-    );
+function portsIn(text: string): ReturnType<typeof GATEWAY.edgePorts.parse> {
+  try {
+    return GATEWAY.edgePorts.parse(text);
+  } catch (error) {
+    throw new UsageError(`--edge-ports ${messageOf(error)}`);
+  }
 }
 
 function publicKeyIn(file: string): string {

@@ -25,10 +25,21 @@ export interface CredentialBody {
   readonly expires_at?: string;
 }
 
-/** What a line may become. */
-export interface Permitted {
-  /** Whether a line that permits everything is taken. */
-  readonly everything: boolean;
-  /** The zone of times without one. Undefined: such a line is left. */
-  readonly zone: Intl.DateTimeFormat | undefined;
+/** Where something stands in a source. */
+export interface Place {
+  readonly file: string;
+  readonly line: number;
+}
+
+/** Of what may stand once, the first place counts, also if that line is left. */
+export class FirstPlaces {
+  private readonly places = new Map<string, Place>();
+
+  /** Throws Left if one of these values stands at another place. */
+  take(what: string, values: readonly string[], at: Place): void {
+    const earlier = values.map((one) => this.places.get(one)).find((place) => place !== undefined && place !== at);
+    for (const one of values) if (!this.places.has(one)) this.places.set(one, at);
+    if (earlier === undefined) return;
+    throw new Left(`its ${what} stands in ${earlier.file}:${earlier.line} too, and the first line counts`);
+  }
 }

@@ -3,26 +3,19 @@ import type { CallerResource } from '../../api/caller/caller.resource.js';
 import type { SshCredentialResource } from '../../api/ssh-credentials/ssh-credentials.resource.js';
 import type { TcpEdgeResource } from '../../api/tcp-edges/tcp-edges.resource.js';
 import type { TunnelGroupResource } from '../../api/tunnel-groups/tunnel-groups.resource.js';
-import type { HttpMethod } from '../../kernel/network/http-client.js';
-import { retry } from '../../kernel/network/retry.js';
-import { isTransientStatus, UNTIL_AVAILABLE, Unavailable } from '../../kernel/network/unavailable.js';
-import { OperatorError } from '../../kernel/operator-error.js';
 import { parseCidrs } from '../../rules/index.js';
-import { PAUSES_MS } from '../http/patiently.js';
-import { Refused, type ServiceApi, type Taken } from '../http/service-api.js';
+import { patiently } from '../http/patiently.js';
+import { Refused, type ServiceApi } from '../http/service-api.js';
 import { tell } from '../print.js';
 import { EDGES, GROUPS, labelText, MADE_BY_US } from '../verbs/edges.commands.js';
 import { type CredentialBody, Left } from './left.js';
 
 /** A restart of a service with a long log takes a minute. */
 const MAX_AWAY_MS = 300_000;
-/** A later answer may be that of an earlier request. */
-const EARLIER_MS = 2_000;
 const CREDENTIALS = 'ssh_credentials';
 
 /** What a line becomes. */
 export interface Wanted {
-  readonly file: string;
   readonly line: number;
   readonly digest: string;
   readonly credential: CredentialBody;
@@ -31,44 +24,40 @@ export interface Wanted {
   readonly edge?: { readonly hostport: string; readonly label: string };
 }
 
-/** `new`: it would be made. */
-type Outcome = 'new' | 'made' | 'there';
+/** What an account has of groups and edges, of which it has few. */
+interface Found {
+  /** The id of a group, by its labels. */
+  readonly groups: ReadonlyMap<string, string>;
+  /** The edge of a hostport, with the labels of its group. */
+  readonly edges: ReadonlyMap<string, { readonly id: string; readonly labels: string | undefined }>;
+}
 
 /** Makes what is wanted at a service, unless it is there. Nothing of the account is changed or deleted. */
 export class Sending {
-  private wasAway = false;
+  private found: Promise<Found> | undefined;
+  private hasTold = false;
 
   private constructor(
     private readonly api: ServiceApi,
     private readonly isDry: boolean,
+    private readonly signal: AbortSignal,
     private readonly callerId: string,
-    private readonly groups: ReadonlyMap<string, TunnelGroupResource>,
-    private readonly edges: ReadonlyMap<string, TcpEdgeResource>,
   ) {}
 
-  /** `withEdges`: reads what there is of groups and edges, of which an account has few. */
-  static async begin(api: ServiceApi, isDry: boolean, withEdges: boolean): Promise<Sending> {
-    const { id } = await api.read<CallerResource>('caller');
-    const groups = withEdges ? await api.all<TunnelGroupResource>(GROUPS, 'backends') : [];
-    const edges = withEdges ? await api.all<TcpEdgeResource>(EDGES, 'tcp_edges') : [];
-    return new Sending(
-      api,
-      isDry,
-      id,
-      new Map(groups.map((one) => [labelText(one.labels), one])),
-      new Map(edges.flatMap((one) => one.hostports.map((hostport) => [hostport, one]))),
-    );
+  static async begin(api: ServiceApi, isDry: boolean, signal: AbortSignal): Promise<Sending> {
+    return new Sending(api, isDry, signal, (await api.read<CallerResource>('caller')).id);
   }
 
-  /** Throws Left for what the service refuses, and where the key or the hostport is somebody's already. */
-  async take(wanted: Wanted): Promise<Outcome> {
-    const edge = wanted.edge && this.edgeThere(wanted.edge);
-    const isThere = await this.isThere(wanted);
-    if (isThere && (wanted.edge === undefined || edge !== undefined)) return 'there';
+  /** `new`: it would be made. Throws Left for what the service refuses, and for a key or hostport that has other rights. */
+  async take(wanted: Wanted): Promise<'new' | 'made' | 'there'> {
+    const { credential, edge } = wanted;
+    const hasEdge = edge === undefined || (await this.hasEdge(edge));
+    const hasCredential = await this.hasCredential(wanted);
+    if (hasEdge && hasCredential) return 'there';
     if (this.isDry) return 'new';
     try {
-      if (!isThere) await this.makeCredential(wanted);
-      if (wanted.edge !== undefined && edge === undefined) await this.makeEdge(wanted, wanted.edge);
+      if (!hasCredential) await this.make(wanted, CREDENTIALS, credential);
+      if (edge !== undefined && !hasEdge) await this.makeEdge(wanted, edge);
       return 'made';
     } catch (error) {
       throw error instanceof Refused ? new Left(error.message) : error;
@@ -76,72 +65,71 @@ export class Sending {
   }
 
   /** A second credential of a key would widen what the key may do. */
-  private async isThere({ credential, fingerprint }: Wanted): Promise<boolean> {
-    const query = new URLSearchParams({ fingerprint });
-    const { body: found } = await this.ask<{ readonly ssh_credentials: readonly SshCredentialResource[] }>(
-      'GET',
-      `${CREDENTIALS}?${query}`,
-    );
-    const [first] = found.ssh_credentials;
+  private async hasCredential({ credential, fingerprint }: Wanted): Promise<boolean> {
+    const path = `${CREDENTIALS}?${new URLSearchParams({ fingerprint })}`;
+    const { ssh_credentials: there } = await this.ask<{ ssh_credentials: SshCredentialResource[] }>('GET', path);
+    const [first] = there;
     if (first === undefined) return false;
     const rights = rightsOf(credential, this.callerId);
-    if (found.ssh_credentials.some((one) => rightsOf(one, '') === rights)) return true;
+    if (there.some((one) => rightsOf(one, '') === rights)) return true;
     throw new Left(`its key has ${first.id} already, with another owner, or other rules, networks or expiry`);
   }
 
-  /** What an earlier run has made, and was deleted since, the service never makes again. */
-  private async makeCredential(wanted: Wanted): Promise<void> {
-    const { body, date = '' } = await this.post(wanted, CREDENTIALS, wanted.credential);
-    if (Date.parse(date) - Date.parse(body.created_at) <= EARLIER_MS || (await this.isThere(wanted))) return;
-    throw new Left(`an earlier import has made ${body.id} of it, which was deleted since; keys add makes another`);
-  }
-
-  private edgeThere({ hostport, label }: NonNullable<Wanted['edge']>): TcpEdgeResource | undefined {
-    const edge = this.edges.get(hostport);
-    if (edge === undefined || edge.backend?.backend.id === this.groups.get(`frp=${label}`)?.id) return edge;
+  private async hasEdge({ hostport, label }: NonNullable<Wanted['edge']>): Promise<boolean> {
+    const edge = (await this.there()).edges.get(hostport);
+    if (edge === undefined || edge.labels === `frp=${label}`) return edge !== undefined;
     throw new Left(`the edge ${edge.id} serves ${hostport} already, for others`);
   }
 
   private async makeEdge(wanted: Wanted, { hostport, label }: NonNullable<Wanted['edge']>): Promise<void> {
     const description = `frp ${label}`;
     const group = { description, metadata: MADE_BY_US, labels: { frp: label } };
-    const { id } = this.groups.get(`frp=${label}`) ?? (await this.post(wanted, GROUPS, group)).body;
-    await this.post(wanted, EDGES, { description, hostports: [hostport], backend: { backend_id: id } });
+    const backend_id = (await this.there()).groups.get(`frp=${label}`) ?? (await this.make(wanted, GROUPS, group));
+    await this.make(wanted, EDGES, { description, hostports: [hostport], backend: { backend_id } });
   }
 
-  /** The service answers a repeated request of one line as the first, for ever. Other options make another body. */
-  private post(wanted: Wanted, path: string, body: object): Promise<Made> {
+  /** The service answers a repeated request of a line as the first, for ever, also if what it made was deleted since. */
+  private async make({ digest, line }: Wanted, path: string, body: object): Promise<string> {
     const content = hash('sha256', `${path} ${JSON.stringify(body)}`, 'hex').slice(0, 16);
-    return this.ask('POST', path, body, `import:${wanted.digest}:${wanted.line}:${content}`);
+    const { id } = await this.ask<{ id: string }>('POST', path, body, `import:${digest}:${line}:${content}`);
+    await this.ask('GET', `${path}/${id}`).catch((error: unknown) => {
+      if (!(error instanceof Refused && error.status === 404)) throw error;
+      throw new Left(`an earlier import has made ${id} of it, which was deleted since; make another by hand`);
+    });
+    return id;
   }
 
-  private async ask<Body>(
-    method: HttpMethod,
-    path: string,
-    body?: object,
-    idempotencyKey?: string,
-  ): Promise<Taken<Body>> {
-    const failed = (error: unknown, pauseMs: number | undefined): void => {
-      const what = `${this.api.name} takes nothing now: ${error instanceof Error ? error.message : error}`;
-      if (pauseMs === undefined) throw new OperatorError(`${what}. Run the import again: it makes nothing twice`);
-      if (!this.wasAway) tell(`${what}; trying again until it does`);
-      this.wasAway = true;
+  private there(): Promise<Found> {
+    this.found ??= this.find();
+    return this.found;
+  }
+
+  private async find(): Promise<Found> {
+    const groups = await this.api.all<TunnelGroupResource>(GROUPS, 'backends');
+    const labelsOf = new Map(groups.map(({ id, labels }) => [id, labelText(labels)]));
+    const edges = await this.api.all<TcpEdgeResource>(EDGES, 'tcp_edges');
+    return {
+      groups: new Map([...labelsOf].map(([id, labels]) => [labels, id])),
+      edges: new Map(
+        edges.flatMap(({ id, hostports, backend }) =>
+          hostports.map((one) => [one, { id, labels: labelsOf.get(backend?.backend.id ?? '') }]),
+        ),
+      ),
     };
-    const options = idempotencyKey === undefined ? {} : { idempotencyKey };
-    return retry(() => this.api.attempt<Body>(method, path, body, options), {
-      ...UNTIL_AVAILABLE,
-      isTransient: (error) =>
-        error instanceof Unavailable && (error.answer === undefined || isTransientStatus(error.answer.status)),
-      pausesMs: PAUSES_MS,
-      deadline: performance.now() + MAX_AWAY_MS,
-      failed,
-    }).catch((error: unknown) => {
-      throw error instanceof Unavailable ? new OperatorError(`${this.api.name}: ${error.message}`) : error;
-    });
+  }
+
+  private async ask<Body>(method: 'GET' | 'POST', path: string, body?: object, idempotencyKey?: string): Promise<Body> {
+    const attempt = () => this.api.attempt<Body>(method, path, body, { idempotencyKey });
+    const { signal, api } = this;
+    // 32 requests wait at once.
+    const report = (sentence: string): void => {
+      if (!this.hasTold) tell(sentence);
+      this.hasTold = true;
+    };
+    const patience = { name: api.name, lack: 'takes nothing now', report, signal, maxAwayMs: MAX_AWAY_MS };
+    return (await patiently(attempt, patience)).body;
   }
 }
-
-type Made = Taken<{ readonly id: string; readonly created_at: string }>;
 
 type Rights = Partial<Pick<CredentialBody, 'acl' | 'owner_id' | 'source_cidrs' | 'expires_at'>>;
 

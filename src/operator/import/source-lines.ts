@@ -1,66 +1,48 @@
+import { hash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../../kernel/error-message.js';
 import { fingerprintOf } from '../../kernel/fingerprint.js';
+import { UsageError } from '../../kernel/operator-error.js';
 import { parsePublicKey } from '../../rules/index.js';
-import { type CredentialBody, Left, type Permitted } from './left.js';
-import { type ImportOptions, importAll, type Read, type Source } from './report.js';
-import { readSources } from './source-files.js';
+import { type CredentialBody, FirstPlaces, Left, orLeft } from './left.js';
+import { type ImportOptions, importAll, type Line, owned } from './report.js';
 
+/** All of an import. 20,000 lines with RSA keys are a quarter of it. */
+const MAX_SOURCE_BYTES = 64 * 1024 * 1024;
 const MAX_LINE_BYTES = 65_536;
 
-type ReadLine = (line: string, permitted: Permitted) => CredentialBody;
+interface SourceFile {
+  readonly file: string;
+  readonly text: string;
+  /** Of its bytes. Another text is another source. */
+  readonly digest: string;
+}
 
 /** Imports files of which each line may become a credential. */
-export async function importLines(names: readonly string[], options: ImportOptions, readLine: ReadLine): Promise<void> {
-  const { allowEverything: everything = false, timezone: zone } = options;
-  const keys = new SeenKeys();
-  const source = readSources(names).flatMap(({ name: file, text, digest }) =>
-    text.split('\n').flatMap((raw, n): readonly Source[] => {
+export async function importLines(
+  name: string,
+  options: ImportOptions,
+  readLine: (line: string, options: ImportOptions) => CredentialBody,
+): Promise<void> {
+  const first = new FirstPlaces();
+  const lines = readSources([name]).flatMap(({ file, text, digest }) =>
+    text.split('\n').flatMap((raw, n): readonly Line[] => {
       const [line, at] = [raw.replace(/^[ \t]+|\r$/g, ''), { file, line: n + 1 }];
       if (line === '' || line.startsWith('#')) return [];
-      return [
-        orReported(at, () => {
-          keys.refuseSecond(fingerprintsIn(line), at);
-          if (Buffer.byteLength(line) > MAX_LINE_BYTES) throw new Left('the line has more than 64 KiB');
-          const credential = owned(readLine(line, { everything, zone }), options);
-          // A line of JSON may spell its key in another form.
-          const { fingerprint } = parsePublicKey(credential.public_key);
-          keys.refuseSecond([fingerprint], at);
-          return { ...at, digest, credential, fingerprint };
-        }),
-      ];
+      const read = () => {
+        first.take('key', fingerprintsIn(line), at);
+        if (Buffer.byteLength(line) > MAX_LINE_BYTES) throw new Left('the line has more than 64 KiB');
+        const credential = owned(readLine(line, options), options);
+        // A line of JSON may spell its key in another form.
+        const { fingerprint } = orLeft(() => parsePublicKey(credential.public_key));
+        first.take('key', [fingerprint], at);
+        return { digest, credential, fingerprint };
+      };
+      return [{ ...at, read }];
     }),
   );
-  await importAll(source, options);
-}
-
-export const owned = (body: CredentialBody, { owner }: ImportOptions): CredentialBody =>
-  owner === undefined ? body : { ...body, owner_id: owner };
-
-export interface Place {
-  readonly file: string;
-  readonly line: number;
-}
-
-export function orReported(at: Place, read: () => Read): Source {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof Left) return { ...at, outcome: 'left', what: error.message };
-    throw error;
-  }
-}
-
-/** sshd takes the first line of a key. A later one could permit more, even where the first cannot be said. */
-export class SeenKeys {
-  private readonly places = new Map<string, Place>();
-
-  refuseSecond(fingerprints: readonly string[], at: Place): void {
-    const earlier = fingerprints
-      .map((one) => this.places.get(one))
-      .find((place) => place !== undefined && place !== at);
-    for (const one of fingerprints) if (!this.places.has(one)) this.places.set(one, at);
-    if (earlier === undefined) return;
-    throw new Left(`its key stands in ${earlier.file}:${earlier.line} too, and the first line of a key counts`);
-  }
+  await importAll(lines, options);
 }
 
 /** Whatever looks like a key, since a line that is not understood may be one for sshd, which skips these characters. */
@@ -68,3 +50,24 @@ const fingerprintsIn = (line: string): readonly string[] =>
   [...line.replaceAll(/[\v\f\r]/g, '').matchAll(/AAAA[A-Za-z0-9+/]+/g)].map(([key]) =>
     fingerprintOf(Buffer.from(key, 'base64')),
   );
+
+/** The files of these names, and those in a folder in the order of their names. Throws UsageError. */
+export function readSources(names: readonly string[]): readonly SourceFile[] {
+  let bytes = 0;
+  try {
+    return names.flatMap(filesIn).map((file) => {
+      bytes += statSync(file).size;
+      if (bytes > MAX_SOURCE_BYTES) throw new Error('more than 64 MiB in all; split what you import');
+      const content = readFileSync(file);
+      return { file, text: content.toString('utf8'), digest: hash('sha256', content, 'hex').slice(0, 32) };
+    });
+  } catch (error) {
+    throw new UsageError(`the source cannot be read: ${messageOf(error)}`);
+  }
+}
+
+function filesIn(name: string): readonly string[] {
+  if (!statSync(name).isDirectory()) return [name];
+  const entries = readdirSync(name, { withFileTypes: true }).filter((entry) => !entry.isDirectory());
+  return entries.map((entry) => join(name, entry.name)).sort();
+}
