@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -228,15 +227,18 @@ describe('import frp', () => {
     expect(report).toEqual([expect.objectContaining({ outcome: 'left', what: expect.stringContaining(id) })]);
   });
 
-  it.each(['another group', 'no group'])('leaves a port that an edge serves for %s', async (others) => {
+  it.each([
+    ['another group', 20_011],
+    ['no group', 20_012],
+  ])('leaves a port that an edge serves for %s', async (others, port) => {
     await mkdir(join(folder, 'keys'));
     await fileOf('keys/ssh.pub', plain());
     const { body } = await own.client.post('/backends/tunnel_group', { labels: { app: 'web' } });
     const backend = others === 'no group' ? {} : { backend: { backend_id: body.id } };
-    expect(await own.client.post('/edges/tcp', { hostports: ['127.0.0.1:20001'], ...backend })).toMatchObject({
+    expect(await own.client.post('/edges/tcp', { hostports: [`127.0.0.1:${port}`], ...backend })).toMatchObject({
       status: 201,
     });
-    const file = await fileOf('frpc.toml', proxy('ssh', 20_001));
+    const file = await fileOf('frpc.toml', proxy('ssh', port));
     const { report } = await run('frp', file, '--keys', join(folder, 'keys'), '--yes');
     expect(report).toEqual([expect.objectContaining({ outcome: 'left', what: expect.stringContaining('edgtcp_') })]);
     expect(await credentials()).toEqual([]);
@@ -286,9 +288,8 @@ it('import that is interrupted begins no further line, and says that it may be r
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const file = await fileOf('keys', at(8001));
   const settings = { TUNNEL_ACCESS_URL: url, TUNNEL_ACCESS_KEY: 'k' };
-  const { child, ended } = startCli(settings, 'import', 'authorized-keys', file, '--yes');
-  await once(child.stderr, 'data');
-  await sleep(200);
+  const { child, stderr: told, ended } = startCli(settings, 'import', 'authorized-keys', file, '--yes');
+  while (!told().includes('asking again')) await sleep(20);
   child.kill('SIGINT');
   const { code, stderr } = await ended;
   server.close();
