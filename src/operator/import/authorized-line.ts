@@ -15,18 +15,11 @@ const KEY_FIRST = /^\S+[ \t]+AAAA/;
 const KEY = /^(\S+)[ \t]+(\S+)(?:[ \t]+(.*))?$/s;
 /** sshd reads a quote after a backslash as part of the value; no address, name or time has a backslash. */
 const OPTION = /([A-Za-z0-9-]{1,30})(?:="([^"\\]*)")?([, \t])/y;
-/** What a gateway never gives: a terminal, an agent, X11 and files of the user. */
+/** What a gateway never gives: a terminal, an agent, X11, files of the user, and forwarding to the other side. */
 const NEVER_GIVEN = /^(no-)?(pty|agent-forwarding|x11-forwarding|user-rc)$/;
-const HOST_AND_PORT = /^(?:(\[[^\]]+\]|[^:[\]]+):)?(\*|[1-9]\d{0,4})$/;
-const LEFT: Readonly<Record<string, string>> = {
-  command: 'command= runs a program in place of a shell, and a credential knows no programs',
-  'cert-authority': 'cert-authority trusts all keys that another key signs, and a credential has one key',
-  principals: 'principals= is about certificates',
-  environment: 'environment= sets variables of a shell, which no credential has',
-  tunnel: 'tunnel= is about network devices, which no credential has',
-  'verify-required': 'verify-required asks for a PIN, and gateways ask for a touch alone',
-  'no-touch-required': 'no-touch-required lets a token sign without a touch, and gateways ask for one',
-};
+/** sshd ignores a line whose permitopen it cannot read. */
+const PERMIT_OPEN = /^(\[[^\]]+\]|[^:[\]]+):(\*|[1-9]\d{0,4})$/;
+const PERMIT_LISTEN = /^(?:(\[[^\]]+\]|[^:[\]]+):)?(\*|[1-9]\d{0,4})$/;
 const MAX_DESCRIPTION_CHARACTERS = 60;
 
 /** Reads a line of authorized_keys as sshd does. Throws Left if a credential would permit anything else. */
@@ -63,35 +56,33 @@ function keyAfterOptions(text: string, said: Said): string {
   for (;;) {
     const rest = text.slice(OPTION.lastIndex);
     const [, name = '', value, after] = OPTION.exec(text) ?? [];
-    if (after === undefined) {
-      const [, unread = ''] = /^([A-Za-z0-9-]+)=/.exec(rest) ?? [];
-      throw new Left(LEFT[unread.toLowerCase()] ?? 'its options cannot be read, or no key follows them');
-    }
-    take(said, name.toLowerCase(), value);
+    if (after === undefined) throw new Left(unreadable(rest));
+    take(said, `${name.toLowerCase()}${value === undefined ? '' : '='}`, value);
     if (after !== ',') return text.slice(OPTION.lastIndex).replace(/^[ \t]+/, '');
   }
 }
 
 /** In the order of the line, since a later option overrides an earlier one. */
-function take(said: Said, name: string, value: string | undefined): void {
-  const reason = LEFT[name];
-  if (reason !== undefined) throw new Left(reason);
-  if (value === undefined) {
-    if (name === 'restrict' || name === 'no-port-forwarding') said.forwards = false;
-    else if (name === 'port-forwarding') said.forwards = true;
-    else if (!NEVER_GIVEN.test(name)) throw new Left(`the option ${name} is unknown, or lacks its value`);
-  } else if (name === 'permitlisten') said.listens.push(value);
-  else if (name === 'expiry-time') said.expiries.push(value);
-  else if (name === 'from' && said.from === undefined) said.from = value;
-  // No gateway forwards to the other side. sshd ignores a line whose permitopen it cannot read.
-  else if (name !== 'permitopen' || HOST_AND_PORT.exec(value)?.[1] === undefined) {
-    throw new Left(`the option ${name}= is unknown, stands twice, or cannot be read`);
+function take(said: Said, option: string, value = ''): void {
+  if (option === 'restrict' || option === 'no-port-forwarding') said.forwards = false;
+  else if (option === 'port-forwarding') said.forwards = true;
+  else if (option === 'permitlisten=') said.listens.push(value);
+  else if (option === 'expiry-time=') said.expiries.push(value);
+  else if (option === 'from=' && said.from === undefined) said.from = value;
+  else if (!NEVER_GIVEN.test(option) && !(option === 'permitopen=' && PERMIT_OPEN.test(value))) {
+    throw new Left(`the option ${option} is unknown, incomplete, repeated, or says what no credential can say`);
   }
 }
 
+/** Only these names are shown: a line that is no line of authorized_keys may be a secret. */
+const unreadable = (rest: string): string => {
+  const [name = 'one of its options'] = /^(command|environment|principals)(?==)/i.exec(rest) ?? [];
+  return `${name} cannot be read, or no key follows`;
+};
+
 /** The rule that permits what `permitlisten` does. sshd compares texts, so another spelling of a name is another name. */
 function ruleOf(listen: string): string {
-  const [, host = '*', port] = HOST_AND_PORT.exec(listen) ?? [];
+  const [, host = '*', port] = PERMIT_LISTEN.exec(listen) ?? [];
   if (port === undefined) throw new Left('a permitlisten is no port, host:port or [address]:port');
   if (host === '*' && port === '*') return 'bind:*';
   const rule = `bind:${host}${port === '*' ? '' : `:${port}`}`;

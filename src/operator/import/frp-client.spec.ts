@@ -71,7 +71,7 @@ describe('a TCP proxy of frpc', () => {
     ['metadatas.password = ', `${SECRET} = `, 'its setting ? has'],
     ['localIP = "10.0.0.2"', 'localIP = "-oProxyCommand"', 'no address'],
     ['type = "tcp"', `type = "${SECRET}"`, 'of the type ?'],
-    ['serverAddr', '[common]\nserverAddr', 'INI'],
+    ['serverAddr = "frp.example.com"', '[common]\ntoken = frp', 'since frp 0.52'],
     ['serverAddr = ', 'serverAddr ', 'cannot be read'],
     ['"frp.example.com"', '"{{ .Envs.SERVER }}"', 'template'],
     ['[[proxies]]', '[[', 'cannot be read'],

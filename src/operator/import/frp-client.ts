@@ -36,11 +36,8 @@ export function readFrpClient(file: string, text: string): readonly ReadProxy[] 
     },
   });
   if (text.includes('{{')) return [left('{{', 'the file is a template; give what frpc makes of it')];
-  if (/^\s*\[common\]/m.test(text)) {
-    return [left('[common]', 'it is INI, the form of frp before 0.52; write it as TOML, as the manual of frp says')];
-  }
   const document = documentIn(file, text);
-  if (document === undefined) return [left('', 'it cannot be read as TOML, YAML or JSON')];
+  if (document === undefined) return [left('', 'it cannot be read as TOML, YAML or JSON, the forms since frp 0.52')];
   const { proxies, includes, visitors, user = '', start } = document;
   const found: ReadProxy[] = [];
   if (includes !== undefined) found.push(left('includes', 'includes is not followed; give these files too'));

@@ -86,11 +86,13 @@ const visible = (text: string): string => text.replaceAll(/\p{Cc}/gu, '?');
 
 const rightsOf = ({ acl, source_cidrs, expires_at, description }: CredentialBody): string =>
   [
-    acl.length === 0 ? 'everything' : acl.join(' '),
-    ...(source_cidrs === undefined ? [] : [`from ${source_cidrs.join(' ')}`]),
-    ...(expires_at === undefined ? [] : [`until ${expires_at}`]),
-    ...(description ? [`(${description})`] : []),
-  ].join(' ');
+    acl.join(' ') || 'everything',
+    source_cidrs && `from ${source_cidrs.join(' ')}`,
+    expires_at && `until ${expires_at}`,
+    description && `(${description})`,
+  ]
+    .filter(Boolean)
+    .join(' ');
 
 export const owned = (body: CredentialBody, { owner }: ImportOptions): CredentialBody =>
   owner === undefined ? body : { ...body, owner_id: owner };
