@@ -84,6 +84,8 @@ describe('a TCP proxy of frpc', () => {
   });
 
   it('is found by the line of its name; includes and visitors are said', () => {
+    const two = TOML + TOML.slice(TOML.indexOf('[[')).replace('"ssh"', '"ss"');
+    expect(readFrpClient('frpc.toml', two).map(({ line }) => line)).toEqual([4, 12]);
     const text = `includes = ["./*.toml"]\n${TOML}[[visitors]]\nname = "v"\n`;
     expect(readFrpClient('frpc.toml', text).map(({ line }) => line)).toEqual([1, 12, 5]);
     expect(readAll('frpc.toml', text).map((one) => 'label' in one)).toEqual([false, false, true]);

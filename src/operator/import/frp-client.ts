@@ -30,7 +30,7 @@ const TRANSPORT = /^transport\.(useEncryption|useCompression)$/;
 export function readFrpClient(file: string, text: string): readonly ReadProxy[] {
   const lines = text.split('\n');
   const left = (word: string, reason: string): ReadProxy => ({
-    line: lineOf(lines, word),
+    line: lines.findIndex((line) => line.includes(word)) + 1 || 1,
     read() {
       throw new Left(reason);
     },
@@ -42,17 +42,22 @@ export function readFrpClient(file: string, text: string): readonly ReadProxy[] 
   const found: ReadProxy[] = [];
   if (includes !== undefined) found.push(left('includes', 'includes is not followed; give these files too'));
   if (visitors !== undefined) found.push(left('visitors', "visitors open other people's tunnels; ssh -L does it"));
+  let line = 0;
   for (const one of Array.isArray(proxies) ? proxies : []) {
     const name = isJsonObject(one) ? String(one.name) : '';
-    found.push({ line: lineOf(lines, name), read: () => proxyIn(one, String(user), start) });
+    line = lineOf(lines, name, line);
+    found.push({ line, read: () => proxyIn(one, String(user), start) });
   }
   return found.length > 0 ? found : [left('', 'it has no proxies; give the configuration of frpc, not that of frps')];
 }
 
-/** The parsers name no line of a value, so it is the first with its text, or rather the first that names it. */
-function lineOf(lines: readonly string[], word: string): number {
-  const at = lines.findIndex((line) => line.includes(word) && /name\b/i.test(line));
-  return (at < 0 ? lines.findIndex((line) => line.includes(word)) : at) + 1 || 1;
+/** The parsers name no line of a value. Proxies stand in the order of the file, so each is sought after the last one. */
+function lineOf(lines: readonly string[], name: string, last: number): number {
+  for (let n = last; n < lines.length; n += 1) {
+    const line = lines[n] ?? '';
+    if (line.includes(name) && /name\b/i.test(line)) return n + 1;
+  }
+  return Math.max(last, 1);
 }
 
 /** frpc reads the names of settings in small and in capital letters. */
