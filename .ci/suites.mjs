@@ -25,6 +25,8 @@ export const ROOMS = [
   ['^src/api/(http|resources|audit|tunnel-sessions)/', 'load', 'neighbours|followers'],
   ['^(src/(api/audit|event-log/transparency)/|docs/verify-tiles\\.go)', 'e2e', 'tile-verifier'],
   ['^src/operator/sshd-reaper/', 'e2e', 'sshd'],
+  ['^src/operator/import/', 'load', 'import'],
+  ['^src/operator/import/', 'e2e', 'import'],
   ['^src/operator/', 'e2e', 'doctor|operations\\.spec|moving|data-remove|digests'],
   ['^src/(operator/start/|main\\.ts|database/embedded/)', 'e2e', 'start|with-gateway|embedded-postgres'],
   ['^src/event-log/', 'load', ''],

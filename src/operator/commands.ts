@@ -58,6 +58,11 @@ const OVER_HTTP: readonly Entry[] = [
     about: 'Ask whether a credential may bind a target, now or at an earlier time',
     fill: async () => (await import('./verbs/check.command.js')).checkCommand,
   },
+  {
+    name: 'import',
+    about: 'Make credentials and edges of authorized_keys, of configurations of frp, or of lines of JSON',
+    fill: async () => (await import('./import/import.commands.js')).importCommands,
+  },
 ];
 
 const ON_DATABASE: readonly Entry[] = [

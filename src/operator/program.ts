@@ -26,7 +26,9 @@ function resolveFiles(command: Command): void {
   }
   command.registeredArguments.forEach((argument, n) => {
     const value: unknown = command.processedArgs[n];
-    if (NAMES_FILE.test(argument.name()) && typeof value === 'string') command.processedArgs[n] = fileArgument(value);
+    if (!NAMES_FILE.test(argument.name())) return;
+    if (typeof value === 'string') command.processedArgs[n] = fileArgument(value);
+    if (Array.isArray(value)) command.processedArgs[n] = value.map(String).map(fileArgument);
   });
 }
 

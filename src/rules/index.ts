@@ -52,4 +52,5 @@ export {
   type TrafficDecision,
   type TrafficReason,
 } from './traffic-policy/tcp-connect.js';
+export { inZone, timeZone } from './traffic-policy/time-fields.js';
 export { UnreadablePolicy } from './traffic-policy/unreadable-policy.js';

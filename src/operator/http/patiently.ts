@@ -11,6 +11,8 @@ export const MAX_AWAY_MS = 30_000;
 export interface Patience {
   /** The name of the service in messages. */
   readonly name: string;
+  /** What it does not do now. Absent: it gives no events. */
+  readonly lack?: string;
   readonly report: (line: string) => void;
   readonly signal?: AbortSignal | undefined;
   readonly pausesMs?: readonly number[];
@@ -18,14 +20,14 @@ export interface Patience {
   readonly maxAwayMs: number | undefined;
 }
 
-/** Repeats a question for events until the service answers. Says once that it waits, and once that it goes on. */
+/** Repeats a question until the service answers. Says once that it waits, and once that it goes on. */
 export async function patiently<T>(
   ask: () => Promise<T>,
-  { name, report, signal, pausesMs = PAUSES_MS, maxAwayMs }: Patience,
+  { name, lack = 'gives no events', report, signal, pausesMs = PAUSES_MS, maxAwayMs }: Patience,
 ): Promise<T> {
   let wasAway = false;
   const failed = (error: unknown, pauseMs: number | undefined): void => {
-    const what = `${name} gives no events: ${messageOf(error)}`;
+    const what = `${name} ${lack}: ${messageOf(error)}`;
     if (pauseMs === undefined) throw new OperatorError(`${what}. Try again when it does`);
     if (!wasAway) report(`${what}; asking again until it does`);
     wasAway = true;

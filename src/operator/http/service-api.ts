@@ -26,6 +26,12 @@ interface WantedLines extends Pick<Wanted, 'signal'> {
   readonly afterLoss: string;
 }
 
+/** What a request holds of an earlier state, or of an earlier attempt. */
+interface Conditions {
+  readonly ifMatch?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+}
+
 /** An answer with a status of success. */
 interface Taken<Body> {
   readonly body: Body;
@@ -111,22 +117,28 @@ export class ServiceApi {
    * Sends a request of JSON, and reads the JSON of its answer. Rejects with OperatorError if the service cannot be
    * reached or does not take the key, and with Refused for what it refuses.
    */
-  async send<Body>(
+  send<Body>(method: HttpMethod, path: string, body?: object, conditions: Conditions = {}): Promise<Taken<Body>> {
+    return this.attempt<Body>(method, path, body, conditions).catch((error: unknown) => {
+      if (!(error instanceof Unavailable)) throw error;
+      if (error.answer !== undefined) throw new OperatorError(`${this.name}: ${error.message}`);
+      throw new OperatorError(`${this.name} does not answer: ${error.message}; does the service run?`);
+    });
+  }
+
+  /** The same, but rejects with Unavailable for what a later attempt may bring. */
+  async attempt<Body>(
     method: HttpMethod,
     path: string,
     body?: object,
-    { ifMatch }: { readonly ifMatch?: string | undefined } = {},
+    { ifMatch, idempotencyKey }: Conditions = {},
   ): Promise<Taken<Body>> {
     const headers = {
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
+      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     };
     const sent = body === undefined ? undefined : JSON.stringify(body);
-    const answer = await this.exchange(method, path, headers, sent).catch((error: unknown) => {
-      throw error instanceof Unavailable
-        ? new OperatorError(`${this.name} does not answer: ${error.message}; does the service run?`)
-        : error;
-    });
+    const answer = await this.exchange(method, path, headers, sent);
     const { status, text, headers: answered } = answer;
     if (status === 204) return { body: undefined as Body, etag: undefined };
     const parsed = parseJsonObject(text);
@@ -135,7 +147,8 @@ export class ServiceApi {
       throw new Refused(parsed.msg, status);
     }
     const refusal = this.refusalOf(answer);
-    throw refusal instanceof Unavailable ? new OperatorError(`${this.name}: ${refusal.message}`) : refusal;
+    if (!(refusal instanceof Unavailable) || isTransientStatus(status)) throw refusal;
+    throw new OperatorError(`${this.name}: ${refusal.message}`);
   }
 
   async read<Body>(path: string): Promise<Body> {

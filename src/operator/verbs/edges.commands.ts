@@ -17,9 +17,11 @@ interface AddOptions extends Destination {
   readonly description?: string;
 }
 
-const [EDGES, GROUPS, POLICIES] = ['edges/tcp', 'backends/tunnel_group', 'ip_policies'];
+export const EDGES = 'edges/tcp';
+export const GROUPS = 'backends/tunnel_group';
+const POLICIES = 'ip_policies';
 /** What marks a group or a policy that `edges rm` may remove. */
-const MADE_BY_US = JSON.stringify({ made_by: 'tunnel-access edges add' });
+export const MADE_BY_US = JSON.stringify({ made_by: 'tunnel-access edges add' });
 
 export function edgesCommands(edges: Command): void {
   withServiceExamples(edges, 'edges add 127.0.0.1:20080 --to app=web', 'edges list');
@@ -201,7 +203,7 @@ async function printEdges(api: ServiceApi, edges: readonly TcpEdgeResource[], op
   printItems(edges, columns, options);
 }
 
-const labelText = (labels: Readonly<Record<string, string>>): string =>
+export const labelText = (labels: Readonly<Record<string, string>>): string =>
   Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .sort()

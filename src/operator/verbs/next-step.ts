@@ -15,10 +15,8 @@ interface Fresh {
 export async function tellSshLine(api: ServiceApi, { acl, keyFile }: Fresh): Promise<void> {
   const { gateways } = await api.read<CallerResource>('caller');
   const known = gateways.filter(({ address }) => address !== null);
-  const identity = keyFile === undefined ? '' : `-i ${keyFile} `;
   for (const { address, host_keys } of known) {
-    const [, host = '', port = ''] = /^\[?(.+?)\]?:(\d+)$/.exec(address ?? '') ?? [];
-    tell(`next: ssh -N ${identity}-p ${port} -R ${boundBy(acl)}:localhost:3000 ${host}`);
+    tell(`next: ${sshLine(address, { acl, keyFile })}`);
     for (const key of host_keys.slice(0, 1)) tell(`      its host key is ${fingerprintOfLine(key)}`);
   }
   if (known.length > 0) return;
@@ -27,4 +25,11 @@ export async function tellSshLine(api: ServiceApi, { acl, keyFile }: Fresh): Pro
       ? 'no gateway reports now, so the address for ssh is not known here: ask who runs it'
       : 'the gateway does not say its address: set its GATEWAY_PUBLIC_ADDRESS, or ask who runs it',
   );
+}
+
+/** The `ssh` line of a credential at a gateway. `local`: what the tunnel leads to. */
+export function sshLine(address: string | null, { acl, keyFile }: Fresh, local = 'localhost:3000'): string {
+  const identity = keyFile === undefined ? '' : `-i ${keyFile} `;
+  const [, host = 'GATEWAY', port = 'PORT'] = /^\[?(.+?)\]?:(\d+)$/.exec(address ?? '') ?? [];
+  return `ssh -N ${identity}-p ${port} -R ${boundBy(acl)}:${local} ${host}`;
 }
