@@ -4,7 +4,7 @@ import { isJsonObject } from '../../kernel/json-object.js';
 import { Left } from './left.js';
 
 /** A TCP proxy of a client of frp. */
-export interface TcpProxy {
+interface TcpProxy {
   readonly name: string;
   /** The value of its label `frp`: the name as the server of frp has it. */
   readonly label: string;
