@@ -56,7 +56,9 @@ export function Form<T extends { readonly id: string }>(props: FormProps<T>) {
   const [failure, setFailure] = useState<Failure>();
   const [isBusy, setBusy] = useState(false);
   /** A second press of the button, or one after a lost answer, makes nothing twice. */
-  const sent = useRef({ text: '', key: '' });
+  const keys = useRef(new Map<string, string>());
+  /** A new entity whose later part was refused. */
+  const made = useRef<{ readonly data: T; readonly text: string }>(undefined);
   const read = () => callForTag<T>('GET', path);
   const begin = (with_: { readonly data: T; readonly tag: string }) => {
     setBase(with_);
@@ -68,29 +70,39 @@ export function Form<T extends { readonly id: string }>(props: FormProps<T>) {
     if (!isNew) read().then(begin, setFailure);
   }, [path]);
   const was = valuesOf(base?.data);
-  const keyOf = (change: Change): string => {
-    const text = JSON.stringify(change);
-    if (sent.current.text !== text) sent.current = { text, key: newIdempotencyKey() };
-    return sent.current.key;
+  const send = (method: string, at: string, body: object | undefined, tag: string) => {
+    const text = JSON.stringify([method, at, body]);
+    const key = keys.current.get(text) ?? newIdempotencyKey();
+    keys.current.set(text, key);
+    const headers = { ...(tag && { 'if-match': tag }), 'idempotency-key': key };
+    return callForTag<T>(method, at, { headers, ...(body !== undefined && { body }) });
+  };
+  const create = async (): Promise<T> => {
+    const [[, , body] = ['POST', ''], ...parts] = changesOf(values, was);
+    const text = JSON.stringify(body);
+    const { current: before } = made;
+    const pathOf = (id: string) => `${path}/${encodeURIComponent(id)}`;
+    const data = before?.data ?? (await send('POST', path, body, '')).data;
+    if (before !== undefined && before.text !== text) await send('PATCH', pathOf(data.id), body, '');
+    made.current = { data, text };
+    for (const [method, at, part] of parts) await send(method, `${pathOf(data.id)}${at}`, part, '');
+    return data;
   };
   const save = async (event: Event) => {
     event.preventDefault();
     setFailure(undefined);
     setBusy(true);
     let tag = base?.tag ?? '';
-    let answer = base?.data;
     try {
-      for (const change of changesOf(values, was)) {
-        const [method, at, body] = change;
-        const isCreation = isNew && answer === undefined;
-        const of = isNew && answer !== undefined ? `${path}/${encodeURIComponent(answer.id)}` : path;
-        const headers = { ...(tag && { 'if-match': tag }), 'idempotency-key': keyOf([...change]) };
-        const done = await callForTag<T>(method, `${of}${at}`, { headers, ...(body !== undefined && { body }) });
-        if (isCreation) answer = done.data;
-        tag = done.tag || (isNew ? '' : (await read()).tag);
+      if (isNew) {
+        const data = await create();
+        if (onDone !== undefined) onDone(data);
+        else goTo(hrefTo([back, data.id]));
+        return;
       }
-      if (onDone !== undefined && answer !== undefined) onDone(answer);
-      else goTo(isNew && answer !== undefined ? hrefTo([back, answer.id]) : hrefTo([back, base?.data.id ?? '']));
+      for (const [method, at, body] of changesOf(values, was))
+        tag = (await send(method, `${path}${at}`, body, tag)).tag || (await read()).tag;
+      goTo(hrefTo([back, base?.data.id ?? '']));
     } catch (caught) {
       setFailure(caught as Failure);
       // A part may be saved: the next try begins after it, and still meets what others change.

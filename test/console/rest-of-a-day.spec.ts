@@ -132,6 +132,10 @@ describe('people and keys', () => {
     const { page } = await openAs(ADMIN_KEY);
     await tab.goTo('#/keys/new', 'Add an API key');
     await page.getByLabel('What it is for').fill('of the pipeline');
+    // The key is made before its expiry is refused, and a second try makes no second key.
+    await page.getByLabel('Expires').fill('2020-03-01T12:00:00');
+    await page.getByRole('button', { name: 'Add the key' }).click();
+    await page.getByRole('alert').getByText('is in the past').waitFor();
     await page.getByLabel('Expires').fill('2031-03-01T12:00:00');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Copy the token now' }).waitFor();
@@ -148,6 +152,7 @@ describe('people and keys', () => {
     await other.goTo('#/keys', 'API keys');
     const row = other.page.getByRole('row').filter({ hasText: 'of the pipeline' });
     await row.getByText('this page').waitFor();
+    expect(await row.count()).toBe(1);
     await row.getByRole('link').click();
     await other.page.getByRole('button', { name: 'Delete' }).click();
     await other.page.getByRole('dialog').getByText('it signs out').waitFor();
