@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { nextOf, type Query } from './api.js';
 import { type Reading, useReading } from './reading.js';
 import { hrefTo, type Route } from './route.js';
-import { Heading, Pages, Trouble } from './show.js';
+import { Heading, Trouble } from './show.js';
 
 /** A list of the API: pages of 100, newest first, whose page stands in the address. */
 export interface Listed<T> extends Reading<unknown> {
@@ -27,7 +27,7 @@ export function useList<T>(
 export interface Column<T> {
   readonly name: string;
   /** `less`: not on a phone. */
-  readonly kind?: 'less' | 'figure' | 'long';
+  readonly kind?: 'less' | 'figure' | 'figure less' | 'long';
   readonly cell: (item: T) => ComponentChildren;
 }
 
@@ -68,38 +68,58 @@ export function List<T extends { readonly id: string }>(props: ListProps<T>) {
           <p class="pad">{empty}</p>
         </section>
       )}
-      {items !== undefined && items.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls by keyboard
-        <section class="sheet" tabIndex={0} aria-label={`List: ${title}`}>
-          <table>
-            <thead>
-              <tr>
-                {columns.map(({ name, kind }) => (
-                  <th key={name} class={kind}>
-                    {name}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {items.map((item) => (
-                <tr key={item.id}>
-                  {columns.map(({ name, kind, cell }) => (
-                    <td key={name} class={kind}>
-                      {cell(item)}
-                    </td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-          <Pages
-            count={items.length}
-            newest={query.before ? hrefTo(route.path, { ...query, before: undefined }) : undefined}
-            older={next === undefined ? undefined : hrefTo(route.path, { ...query, before: next })}
-          />
-        </section>
-      )}
+      <Table
+        title={title}
+        items={items ?? []}
+        columns={columns}
+        newest={query.before ? hrefTo(route.path, { ...query, before: undefined }) : undefined}
+        older={next === undefined ? undefined : hrefTo(route.path, { ...query, before: next })}
+      />
     </>
+  );
+}
+
+interface TableProps<T> {
+  readonly title: string;
+  readonly items: readonly T[];
+  readonly columns: readonly Column<T>[];
+  readonly newest: string | undefined;
+  readonly older: string | undefined;
+}
+
+export function Table<T extends { readonly id: string }>({ title, items, columns, newest, older }: TableProps<T>) {
+  if (items.length === 0) return null;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls by keyboard
+    <section class="sheet" tabIndex={0} aria-label={`List: ${title}`}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map(({ name, kind }) => (
+              <th key={name} class={kind}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item) => (
+            <tr key={item.id}>
+              {columns.map(({ name, kind, cell }) => (
+                <td key={name} class={kind}>
+                  {cell(item)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <div class="pages">
+        <small>{items.length} on this page</small>
+        <span>
+          {newest && <a href={newest}>Newest</a>} {older && <a href={older}>Older</a>}
+        </span>
+      </div>
+    </section>
   );
 }

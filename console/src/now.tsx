@@ -4,10 +4,11 @@ import type { TunnelSessionResource } from '../../src/api/tunnel-sessions/tunnel
 import { call, nextOf } from './api.js';
 import { useById } from './by-id.js';
 import { useRights } from './caller.js';
+import { type Column, Table } from './list.js';
 import { OwnerFilter, ownerName, useOwners } from './names.js';
 import { useReading } from './reading.js';
 import { goTo, hrefTo, type Route, withFilter } from './route.js';
-import { bytesText, Choice, Heading, Mark, nameOf, Pages, plain, Question, Time, Trouble } from './show.js';
+import { bytesText, Choice, Heading, Mark, nameOf, plain, Question, Time, Trouble } from './show.js';
 import { type TargetForm, textOfTarget } from './target.js';
 
 interface Sessions {
@@ -18,8 +19,13 @@ interface Credentials {
   readonly ssh_credentials: readonly SshCredentialResource[];
   readonly next_page_uri: string | null;
 }
+interface End {
+  readonly credential_id: string;
+  readonly reason: string;
+  readonly source: string | null;
+}
 interface Records {
-  readonly tunnel_session_records: readonly { credential_id: string; reason: string; source: string | null }[];
+  readonly tunnel_session_records: readonly End[];
 }
 
 const SHOWN = { '': 'Everyone', open: 'Open now', offline: 'Offline', gone: 'Not seen for 30 days' } as const;
@@ -34,10 +40,30 @@ const ENDS: Readonly<Record<string, string>> = {
   stopped: 'stopped',
   gateway_lost: 'gateway lost',
 };
-const endOf = (reason: string): string => ENDS[reason] ?? plain(reason.replaceAll('_', ' '));
+const endText = (reason: string): string => ENDS[reason] ?? plain(reason.replaceAll('_', ' '));
 
 const textsOf = (session: TunnelSessionResource): string[] =>
   session.tunnels.flatMap(({ targets }) => (targets as TargetForm[]).map(textOfTarget));
+
+/** A device that is there by its session, or one that is away. */
+interface Row {
+  readonly id: string;
+  readonly session?: TunnelSessionResource;
+  readonly device?: SshCredentialResource;
+}
+
+function Away({ device: { usage }, end }: { readonly device: SshCredentialResource; readonly end: End | undefined }) {
+  const seen = usage?.last_seen_at ?? null;
+  return (
+    <>
+      <Mark>{usage?.online === null ? 'not known' : 'offline'}</Mark>
+      <span class="quiet">
+        {seen === null ? 'never seen' : <Time at={seen} />}
+        {end !== undefined && `, ${endText(end.reason)}`}
+      </span>
+    </>
+  );
+}
 
 /** Who is there: open sessions, then devices that are offline. Read again every 5 s. */
 export function Now({ route }: { readonly route: Route }) {
@@ -72,8 +98,11 @@ export function Now({ route }: { readonly route: Route }) {
     const device = deviceOf(credential.id);
     return device === undefined ? credential.id : nameOf(device);
   };
-  const endOfDevice = (id: string) =>
-    records.data?.tunnel_session_records.find(({ credential_id }) => credential_id === id);
+  /** Who was never seen has no end. */
+  const endOf = ({ id, usage }: SshCredentialResource) =>
+    usage?.last_seen_at == null
+      ? undefined
+      : records.data?.tunnel_session_records.find(({ credential_id }) => credential_id === id);
   const failure = sessions.failure ?? offline.failure;
   const readAt = sessions.readAt ?? offline.readAt;
   const olderOpen = nextOf(sessions.data?.next_page_uri ?? null);
@@ -81,6 +110,58 @@ export function Now({ route }: { readonly route: Route }) {
   const more = (count: number, next: string | undefined) => (next === undefined ? `${count}` : `over ${count}`);
   const query = Object.fromEntries(route.query);
   const mayStop = ({ owner_id: owner }: TunnelSessionResource) => isAdmin || (mayChange && owner === caller?.id);
+
+  const rows: readonly Row[] = [
+    ...open.map((session) => ({ id: session.id, session })),
+    ...away.map((device) => ({ id: device.id, device })),
+  ];
+  const columns: readonly Column<Row>[] = [
+    {
+      name: 'Device',
+      cell: ({ session, device }) => (
+        <>
+          <a href={hrefTo(['credentials', session?.credential.id ?? device?.id ?? ''])}>
+            {session ? nameOfSession(session) : device && nameOf(device)}
+          </a>
+          <span class="quiet">{ownerName(owners, session?.owner_id ?? device?.owner_id ?? '')}</span>
+        </>
+      ),
+    },
+    {
+      name: 'Serves',
+      cell: ({ session, device }) =>
+        session ? (
+          <>
+            {textsOf(session).map((text) => (
+              <code key={text}>{text} </code>
+            ))}
+            {session.tunnels.length === 0 ? <Mark kind="warn">no tunnel</Mark> : <Mark kind="on">open</Mark>}
+          </>
+        ) : (
+          device && <Away device={device} end={endOf(device)} />
+        ),
+    },
+    { name: 'From', kind: 'less', cell: ({ session, device }) => session?.ip ?? (device && endOf(device)?.source) },
+    { name: 'Since', cell: ({ session }) => session && <Time at={session.started_at} ago={false} /> },
+    { name: 'In', kind: 'figure less', cell: ({ session }) => session && bytesText(session.bytes_in) },
+    { name: 'Out', kind: 'figure less', cell: ({ session }) => session && bytesText(session.bytes_out) },
+    {
+      name: 'End',
+      kind: 'figure',
+      cell: ({ session }) =>
+        session &&
+        mayStop(session) && (
+          <>
+            <button type="button" onClick={() => ask({ session, verb: 'restart' })}>
+              Restart
+            </button>{' '}
+            <button type="button" class="end" onClick={() => ask({ session, verb: 'stop' })}>
+              Stop
+            </button>
+          </>
+        ),
+    },
+  ];
 
   return (
     <>
@@ -124,7 +205,7 @@ export function Now({ route }: { readonly route: Route }) {
         />
         <OwnerFilter route={route} owners={owners} />
       </div>
-      {readAt !== undefined && open.length + away.length === 0 ? (
+      {readAt !== undefined && rows.length === 0 && (
         <section class="sheet">
           <div class="pad">
             <h2>Nobody is here</h2>
@@ -134,97 +215,22 @@ export function Now({ route }: { readonly route: Route }) {
             </p>
           </div>
         </section>
-      ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a wide table scrolls by keyboard
-        <section class="sheet" tabIndex={0} aria-label="Devices">
-          <table>
-            <thead>
-              <tr>
-                <th>Device</th>
-                <th>Serves</th>
-                <th class="less">From</th>
-                <th>Since</th>
-                <th class="figure less">In</th>
-                <th class="figure less">Out</th>
-                {mayChange && <th class="figure">End</th>}
-              </tr>
-            </thead>
-            <tbody>
-              {open.map((session) => (
-                <tr key={session.id}>
-                  <td>
-                    <a href={hrefTo(['credentials', session.credential.id])}>{nameOfSession(session)}</a>
-                    <span class="quiet">{ownerName(owners, session.owner_id)}</span>
-                  </td>
-                  <td>
-                    {textsOf(session).map((text) => (
-                      <code key={text}>{text} </code>
-                    ))}
-                    {session.tunnels.length === 0 ? <Mark kind="warn">no tunnel</Mark> : <Mark kind="on">open</Mark>}
-                  </td>
-                  <td class="less">{session.ip}</td>
-                  <td>
-                    <Time at={session.started_at} ago={false} />
-                  </td>
-                  <td class="figure less">{bytesText(session.bytes_in)}</td>
-                  <td class="figure less">{bytesText(session.bytes_out)}</td>
-                  {mayChange && (
-                    <td class="figure">
-                      {mayStop(session) && (
-                        <>
-                          <button type="button" onClick={() => ask({ session, verb: 'restart' })}>
-                            Restart
-                          </button>{' '}
-                          <button type="button" class="end" onClick={() => ask({ session, verb: 'stop' })}>
-                            Stop
-                          </button>
-                        </>
-                      )}
-                    </td>
-                  )}
-                </tr>
-              ))}
-              {away.map((device) => {
-                const seen = device.usage?.last_seen_at ?? null;
-                const end = seen === null ? undefined : endOfDevice(device.id);
-                return (
-                  <tr key={device.id}>
-                    <td>
-                      <a href={hrefTo(['credentials', device.id])}>{nameOf(device)}</a>
-                      <span class="quiet">{ownerName(owners, device.owner_id)}</span>
-                    </td>
-                    <td>
-                      {device.usage?.online === null ? <Mark>not known</Mark> : <Mark>offline</Mark>}
-                      <span class="quiet">
-                        {seen === null ? 'never seen' : <Time at={seen} />}
-                        {end !== undefined && `, ${endOf(end.reason)}`}
-                      </span>
-                    </td>
-                    <td class="less">{end?.source ?? ''}</td>
-                    <td />
-                    <td class="less" />
-                    <td class="less" />
-                    {mayChange && <td />}
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
-          <Pages
-            count={open.length + away.length}
-            newest={query.before || query.before_offline ? hrefTo([], { show, owner: owner_id }) : undefined}
-            older={
-              (olderOpen ?? olderAway)
-                ? hrefTo([], {
-                    ...query,
-                    ...(olderOpen !== undefined && { before: olderOpen }),
-                    ...(olderAway !== undefined && { before_offline: olderAway }),
-                  })
-                : undefined
-            }
-          />
-        </section>
       )}
+      <Table
+        title="Devices"
+        items={rows}
+        columns={mayChange ? columns : columns.slice(0, -1)}
+        newest={query.before || query.before_offline ? hrefTo([], { show, owner: owner_id }) : undefined}
+        older={
+          (olderOpen ?? olderAway)
+            ? hrefTo([], {
+                ...query,
+                ...(olderOpen !== undefined && { before: olderOpen }),
+                ...(olderAway !== undefined && { before_offline: olderAway }),
+              })
+            : undefined
+        }
+      />
       {asked !== undefined && (
         <Question
           title={`${asked.verb === 'stop' ? 'Stop' : 'Restart'} the session of ${nameOfSession(asked.session)}?`}

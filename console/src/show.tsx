@@ -158,25 +158,6 @@ export function Question({ title, act, onAct, onClose, isReady = true, children 
   );
 }
 
-export function Pages({
-  count,
-  older,
-  newest,
-}: {
-  count: number;
-  older: string | undefined;
-  newest: string | undefined;
-}) {
-  return (
-    <div class="pages">
-      <small>{count === 1 ? '1 on this page' : `${count} on this page`}</small>
-      <span>
-        {newest && <a href={newest}>Newest</a>} {older && <a href={older}>Older</a>}
-      </span>
-    </div>
-  );
-}
-
 interface ChoiceProps {
   readonly id: string;
   readonly label: string;
