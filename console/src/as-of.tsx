@@ -4,10 +4,10 @@ import type { HistoryPage } from './history.js';
 import { placeOf } from './places.js';
 import { useReading } from './reading.js';
 import { asOf, goTo, hrefTo, useRoute } from './route.js';
+import { localTime, zone } from './show.js';
 
 const local = (time: string): string =>
   new Date(time).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'medium' });
-const zone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** The one control of the moment: an exact time, or a version of what the page shows. */
 export function AsOf() {
@@ -52,6 +52,7 @@ export function AsOf() {
               id="as-of"
               type="datetime-local"
               step={1}
+              max={localTime(new Date().toISOString())}
               required
               value={time}
               onInput={({ currentTarget }) => setTime(currentTarget.value)}

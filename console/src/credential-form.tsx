@@ -1,10 +1,10 @@
 import type { SshCredentialResource } from '../../src/api/ssh-credentials/ssh-credentials.resource.js';
 import { forgetAll } from './by-id.js';
 import { useRights } from './caller.js';
-import { type Change, type Field, Form, localTime, type Values } from './form.js';
+import { type Change, type Field, Form, type Values } from './form.js';
 import { Diff } from './history.js';
 import { useOwners } from './names.js';
-import { linesOf, nameOf } from './show.js';
+import { linesOf, localTime, nameOf, zone } from './show.js';
 import { Tester } from './tester.js';
 
 const FIELDS: readonly Field[] = [
@@ -12,13 +12,13 @@ const FIELDS: readonly Field[] = [
   { name: 'key', label: 'Public key', kind: 'key', isRequired: true, placeholder: 'ssh-ed25519 AAAA...' },
   {
     ...{ name: 'rules', label: 'May bind, one rule a line', kind: 'lines' },
-    ...{ hint: 'Without a rule it may bind anything.', placeholder: 'bind:app=till\nbind:*.graz.example.com' },
+    ...{ placeholder: 'bind:app=till\nbind:*.graz.example.com' },
   },
   {
     ...{ name: 'networks', label: 'Only from these networks, one a line', kind: 'lines' },
     ...{ hint: 'Empty: from anywhere.', placeholder: '198.51.100.0/24' },
   },
-  { name: 'expires', label: 'Expires (empty: never)', kind: 'time' },
+  { name: 'expires', label: `Expires, ${zone()} (empty: never)`, kind: 'time' },
 ];
 
 const valuesOf = (base: SshCredentialResource | undefined): Values => ({
@@ -54,6 +54,18 @@ function changesOf(values: Values, was: Values): readonly Change[] {
   return changes;
 }
 
+/** No rules are all rights: a person who empties the field is told. */
+const Rules = ({ acl }: { readonly acl: readonly string[] }) => (
+  <>
+    {acl.length === 0 && (
+      <p class="answer no" role="status">
+        <b>Without a rule this key may bind anything.</b>
+      </p>
+    )}
+    <Tester acl={acl} />
+  </>
+);
+
 export function NewCredential() {
   const { isAdmin, caller } = useRights();
   const others = useOwners().filter(({ id }) => id !== caller?.id);
@@ -71,7 +83,7 @@ export function NewCredential() {
       changesOf={creation}
       act="Add the key"
       back="credentials"
-      beside={({ rules = '' }) => <Tester acl={linesOf(rules)} />}
+      beside={({ rules = '' }) => <Rules acl={linesOf(rules)} />}
     />
   );
 }
@@ -89,7 +101,7 @@ export function EditCredential({ id }: { readonly id: string }) {
       beside={({ rules = '' }, base) => (
         <>
           <Diff name="what changes in the rules" from={base?.acl} to={linesOf(rules)} />
-          <Tester acl={linesOf(rules)} />
+          <Rules acl={linesOf(rules)} />
         </>
       )}
     />

@@ -66,7 +66,7 @@ export function Credential({ id }: { readonly id: string }) {
         isExpired(credential) ? (
           <Mark kind="bad">expired</Mark>
         ) : (
-          usage?.online === true && <Mark kind="on">online</Mark>
+          usage?.online != null && <Mark kind={usage.online ? 'on' : ''}>{usage.online ? 'online' : 'offline'}</Mark>
         )
       }
       isMine={(credential) => isAdmin || (mayChange && isOwn(credential))}

@@ -75,23 +75,18 @@ export function Credentials({ route }: { readonly route: Route }) {
     },
     { name: 'Created', kind: 'less', cell: ({ created_at }) => <Time at={created_at} /> },
   ];
-  const isFiltered = Boolean(state || owner_id || fingerprint);
   return (
     <List
       route={route}
       title="Credentials"
       list={list}
-      columns={columns}
+      columns={asOf() === undefined ? columns : columns.filter(({ name }) => name !== 'Seen')}
       add={mayChange && 'Add a key'}
       empty={
-        isFiltered ? (
-          'Nothing fits these filters.'
-        ) : (
-          <>
-            A credential is a public key that may open tunnels.{' '}
-            {mayChange && <a href={hrefTo(['credentials', 'new'])}>Add the first</a>}
-          </>
-        )
+        <>
+          A credential is a public key that may open tunnels.{' '}
+          {mayChange && <a href={hrefTo(['credentials', 'new'])}>Add the first</a>}
+        </>
       }
     >
       <Choice

@@ -37,13 +37,6 @@ interface FormProps<T> {
   readonly beside?: (values: Values, base: T | undefined) => ComponentChildren;
 }
 
-/** A `datetime-local` has the zone of the browser. */
-export const localTime = (time: string | undefined): string => {
-  if (time === undefined) return '';
-  const at = new Date(time);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-};
-
 /**
  * The form of a new entity or of an edit. An edit sends the ETag that it began with; if somebody was first, their change
  * is shown. What is wrong with a field is said by the API's own sentence.
@@ -160,7 +153,7 @@ export function Form<T extends { readonly id: string }>(props: FormProps<T>) {
                 {act}
               </button>{' '}
               <a class="button" href={hrefTo([back, ...(base === undefined ? [] : [base.data.id])])}>
-                Leave it
+                Cancel
               </a>
             </p>
           </form>

@@ -31,12 +31,15 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/_deleted\./, 'Deleted'],
   [/./, 'Changed'],
 ];
+/** A moment has every event up to its millisecond. */
+const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
 const wordOf = (type: string): string => WORDS.find(([pattern]) => pattern.test(type))?.[1] ?? type;
 
 const linesOf = (value: unknown): string[] => {
   if (value === null || value === undefined || value === '') return [];
-  if (Array.isArray(value)) return value.map((item) => (typeof item === 'string' ? item : JSON.stringify(item)));
-  return [typeof value === 'string' ? value : JSON.stringify(value)];
+  if (Array.isArray(value)) return value.flatMap(linesOf);
+  if (typeof value !== 'object') return [String(value)];
+  return Object.entries(value).map(([name, part]) => `${name.replaceAll('_', ' ')}: ${linesOf(part).join(', ')}`);
 };
 
 /** What a change took out and put in. Lines that both have are left out. */
@@ -73,8 +76,14 @@ export function History({ path }: { readonly path: string }) {
             <b>{wordOf(event.type)}</b>{' '}
             <span class="quiet">
               <Time at={event.time} /> · {ownerName(owners, event.actor)}
-              {event.api_key_id !== null && <> with key {event.api_key_id.slice(-6)}</>} ·{' '}
-              <a href={hrefTo(route.path, { as_of: event.time })}>as of then</a>
+              {event.api_key_id !== null && (
+                <>
+                  {' '}
+                  with <a href={hrefTo(['keys', event.api_key_id])}>key {event.api_key_id.slice(-6)}</a>
+                </>
+              )}{' '}
+              · see it {event.version > 1 && <a href={hrefTo(route.path, { as_of: before(event.time) })}>before</a>}{' '}
+              <a href={hrefTo(route.path, { as_of: event.time })}>after</a>
             </span>
             {event.changes.map(({ field, from, to }) => (
               <Diff key={field} name={field} from={from} to={to} />

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { ApiKeyResource } from '../../src/api/access/api-keys/api-keys.resource.js';
 import { useRights } from './caller.js';
-import { type Change, type Field, Form, localTime, type Values } from './form.js';
+import { type Change, type Field, Form, type Values } from './form.js';
 import { type Column, List, useList } from './list.js';
 import { ownerName, useOwners } from './names.js';
 import { hrefTo, type Route } from './route.js';
-import { Copyable, Heading, Mark, nameOf, Time } from './show.js';
+import { Copyable, Heading, localTime, Mark, nameOf, Time, zone } from './show.js';
 import { Thing } from './thing.js';
 
 const PATH = '/api_keys';
@@ -29,11 +29,11 @@ export function Keys({ route }: { readonly route: Route }) {
       cell: (key) => (
         <>
           <a href={hrefTo(['keys', key.id])}>{nameOf(key)}</a>{' '}
-          {key.id === caller?.api_key_id && <Mark kind="on">this page</Mark>}
+          {key.id === caller?.api_key_id && <Mark kind="on">signed in here</Mark>}
         </>
       ),
     },
-    { name: 'Of', cell: ({ owner_id }) => ownerName(owners, owner_id) },
+    { name: 'Owner', cell: ({ owner_id }) => ownerName(owners, owner_id) },
     { name: 'Expires', cell: End },
     { name: 'Created', kind: 'less', cell: ({ created_at }) => <Time at={created_at} /> },
   ];
@@ -56,7 +56,7 @@ const expiry = ({ expires = '' }: Values): Change =>
   expires ? ['PUT', '/expiry', { expires_at: new Date(expires).toISOString() }] : ['DELETE', '/expiry'];
 const FIELDS: readonly Field[] = [
   { name: 'description', label: 'What it is for' },
-  { name: 'expires', label: 'Expires (empty: never)', kind: 'time' },
+  { name: 'expires', label: `Expires, ${zone()} (empty: never)`, kind: 'time' },
 ];
 
 /** The token is shown once, and is in no address: whoever leaves the page does not see it again. */
@@ -65,7 +65,7 @@ export function NewKey() {
   const others = useOwners().filter(({ id }) => id !== caller?.id);
   const [made, setMade] = useState<ApiKeyResource>();
   const owner: Field = {
-    ...{ name: 'owner', label: 'Of' },
+    ...{ name: 'owner', label: 'Owner' },
     options: [['', caller?.name ?? 'me'], ...others.map(({ id, name }) => [id, name] as const)],
   };
   const creation = (values: Values): readonly Change[] => [
@@ -135,7 +135,7 @@ export function Key({ id }: { readonly id: string }) {
       left={(key) => (
         <section class="sheet">
           <div class="pad">
-            <p>Of {ownerName(owners, key.owner_id)}</p>
+            <p>Owner {ownerName(owners, key.owner_id)}</p>
             <p>
               Expires: <End {...key} />
             </p>

@@ -24,6 +24,9 @@ export function useList<T>(
   return { ...read, items: read.data?.[listKey] as readonly T[] | undefined, next };
 }
 
+const NO_FILTERS = ['before', 'before_offline', 'as_of', 'kind'];
+export const isFiltered = ({ query }: Route): boolean => [...query.keys()].some((name) => !NO_FILTERS.includes(name));
+
 export interface Column<T> {
   readonly name: string;
   /** `less`: not on a phone. */
@@ -65,7 +68,7 @@ export function List<T extends { readonly id: string }>(props: ListProps<T>) {
       {children && <div class="row">{children}</div>}
       {items?.length === 0 && (
         <section class="sheet">
-          <p class="pad">{empty}</p>
+          <p class="pad">{isFiltered(route) ? 'Nothing fits these filters.' : empty}</p>
         </section>
       )}
       <Table

@@ -4,7 +4,7 @@ import type { TunnelSessionResource } from '../../src/api/tunnel-sessions/tunnel
 import { call, nextOf } from './api.js';
 import { useById } from './by-id.js';
 import { useRights } from './caller.js';
-import { type Column, Table } from './list.js';
+import { type Column, isFiltered, Table } from './list.js';
 import { OwnerFilter, ownerName, useOwners } from './names.js';
 import { useReading } from './reading.js';
 import { goTo, hrefTo, type Route, withFilter } from './route.js';
@@ -28,7 +28,7 @@ interface Records {
   readonly tunnel_session_records: readonly End[];
 }
 
-const SHOWN = { '': 'Everyone', open: 'Open now', offline: 'Offline', gone: 'Not seen for 30 days' } as const;
+const SHOWN = { '': 'All devices', open: 'Open now', offline: 'Offline', gone: 'Not seen for 30 days' } as const;
 const DAY_MS = 86_400_000;
 /** Whole days, so that the address of a read stays the same between two of them. */
 const daysAgo = (days: number): string => new Date((Math.floor(Date.now() / DAY_MS) - days) * DAY_MS).toISOString();
@@ -209,10 +209,15 @@ export function Now({ route }: { readonly route: Route }) {
         <section class="sheet">
           <div class="pad">
             <h2>Nobody is here</h2>
-            <p>
-              A device is here while its ssh connection is open. <a href={hrefTo(['credentials', 'new'])}>Add a key</a>{' '}
-              first; the page of the credential has the line for ssh.
-            </p>
+            {isFiltered(route) ? (
+              <p>Nothing fits these filters.</p>
+            ) : (
+              <p>
+                A device is here while its ssh connection is open.{' '}
+                <a href={hrefTo(['credentials', 'new'])}>Add a key</a> first; the page of the credential has the line
+                for ssh.
+              </p>
+            )}
           </div>
         </section>
       )}
@@ -236,7 +241,9 @@ export function Now({ route }: { readonly route: Route }) {
           title={`${asked.verb === 'stop' ? 'Stop' : 'Restart'} the session of ${nameOfSession(asked.session)}?`}
           act={asked.verb === 'stop' ? 'Stop it' : 'Restart it'}
           onAct={() =>
-            call('POST', `/tunnel_sessions/${asked.session.id}/${asked.verb}`, { body: {} }).then(sessions.again)
+            call('POST', `/tunnel_sessions/${asked.session.id}/${asked.verb}`, { body: {} }).then(() => {
+              for (const reading of [sessions, offline, records]) reading.again();
+            })
           }
           onClose={() => ask(undefined)}
         >

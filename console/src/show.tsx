@@ -48,6 +48,16 @@ export function bytesText(bytes: number | null): string {
   return `${Math.round(bytes / 1e3)} kB`;
 }
 
+/** A `datetime-local` has the zone of the browser. */
+export const localTime = (time: string | undefined): string => {
+  if (time === undefined) return '';
+  const at = new Date(time);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+};
+
+/** The zone of what a person types. */
+export const zone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 /** Control characters are shown as `?`: a name cannot draw over the page or turn its direction. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;

@@ -62,7 +62,7 @@ export function Tester(asked: { readonly credentialId: string } | { readonly acl
             id="target"
             class="mono"
             required
-            placeholder="app.example.com:443"
+            placeholder="app=till or app.example.com:443"
             value={target}
             onInput={({ currentTarget }) => setTarget(currentTarget.value)}
           />
