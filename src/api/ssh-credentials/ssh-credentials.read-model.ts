@@ -13,9 +13,13 @@ const TABLE = entityTable<SshCredential>(
   [
     ...(['description', 'metadata', 'public_key', 'acl', 'owner_id'] as const),
     ...(['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'] as const),
-    ...(['expires_at', 'source_cidrs'] as const),
+    ...(['expires_at', 'source_cidrs', 'device_name', 'device_addr'] as const),
   ],
-  (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+  // A row with a name is written after all others, since a rotation frees the name in the same append.
+  (row) => [
+    ...(row.device_name == null ? [] : [`name:${row.device_name}`]),
+    ...(row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+  ],
   { kind: 'key', column: 'fingerprint' },
 );
 
@@ -34,6 +38,9 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
 
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
 export const USED_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
+
+/** The unique index of an account's devices; violated when two of one name enrol at once. */
+export const DEVICE_NAME_CONSTRAINT = 'ssh_credentials_device_name';
 
 /** An account has one claim for each of its keys. Each claimed value is returned as `id`. */
 const USED_KEYS = {

@@ -156,12 +156,15 @@ export const SSH_CREDENTIALS: OwnedResourceDescriptor<SshCredential, SshCredenti
   filters: FILTERS,
   notFound: sshCredentialNotFound,
   toResource,
-  partsOf: ({ expires_at, source_cidrs, rotated_from, rotated_to }) => ({
+  partsOf: ({ expires_at, source_cidrs, rotated_from, rotated_to, device_name, enrolled_by, replaces }) => ({
     expires_at: expires_at?.toISOString() ?? null,
     source_restriction: source_cidrs ? { cidrs: source_cidrs } : null,
     // Both credentials of a rotation name the other.
     rotated_from,
     rotated_to,
+    device_name: device_name ?? undefined,
+    enrolled_by,
+    replaces,
     // The history has it once.
     source_cidrs: null,
   }),
