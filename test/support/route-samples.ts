@@ -39,10 +39,12 @@ const next = (): number => {
   return n;
 };
 
+const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
+
 /** Bodies that create one entity of each resource. */
 export const MAKERS = {
   ssh_credentials: () => ({ public_key: newPublicKey() }),
-  'edges/tcp': () => ({ hostports: [`host-${next()}.example.test:443`] }),
+  'edges/tcp': () => ({ hostports: [`host-${next()}.example.test:443`], ...expiry() }),
   users: () => ({ email: `walker-${next()}@example.test` }),
   bot_users: () => ({ name: `walker ${next()}` }),
   service_users: () => ({ name: `walker ${next()}` }),
@@ -87,7 +89,6 @@ const part = (on: keyof typeof MAKERS, name: string, body: () => object): Record
   };
 };
 const edgeModule = (name: keyof typeof MODULES) => part('edges/tcp', name, MODULES[name]);
-const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
 const sources = () => ({ cidrs: [`192.0.2.${next() % 256}`] });
 
 const toAuditor = { method: 'PUT', body: () => ({ role: 'auditor' }) };
@@ -223,6 +224,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),
+  'DELETE /edges/tcp/:id/expiry': { on: 'edges/tcp' },
 };
 
 /** The checkpoint key that the service under test must be started with. */
