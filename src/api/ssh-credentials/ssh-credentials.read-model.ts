@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { coalescedRows, wantedRows } from '../../database/index.js';
 import { claimValue, entityTable, type ReadModel } from '../../event-log/index.js';
 import { malformed, quoted } from '../../kernel/problem.js';
-import { readFingerprint } from '../../rules/index.js';
+import { compile, parseTargetText, permits, readFingerprint } from '../../rules/index.js';
 import { requireWellFormedId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
-import { type ListFilter, OF_OWNER } from '../resources/resource-descriptor.js';
+import { type ListFilter, OF_OWNER, type ScanFilter } from '../resources/resource-descriptor.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const TABLE = entityTable<SshCredential>(
@@ -137,6 +137,26 @@ const ONLINE: ListFilter<SshCredential> = {
   order: 't.id desc',
   condition: (value) => `(${IS_ONLINE('t')}) = ${value}::boolean`,
 };
+
+/** Letters are compared without their case. */
+const TEXT: ScanFilter<SshCredential> = {
+  name: 'text',
+  read: (text) => text.toLowerCase(),
+  matches: ({ description, metadata }, value) =>
+    description.toLowerCase().includes(value) || metadata.toLowerCase().includes(value),
+};
+
+/** By its rules alone: reservations, its owner and where it comes from may still keep a credential from a target. */
+const PERMITS: ScanFilter<SshCredential> = {
+  name: 'permits',
+  read(text) {
+    parseTargetText(text);
+    return text;
+  },
+  matches: ({ acl }, value) => permits(compile(acl), parseTargetText(value)).permitted,
+};
+
+export const SCANS = [TEXT, PERMITS];
 
 /** The filters of the list. */
 export const FILTERS = [FINGERPRINT, OWNER_ID, EXPIRING_BEFORE, LAST_SEEN_BEFORE, ONLINE];
