@@ -22,6 +22,8 @@ export const ROOMS = [
   ['^src/api/gateway-api/', 'e2e', 'own-gateway-(rights|sessions|outage|edges)|sshd-gateway|authorized-keys-command'],
   ['^src/api/gateway-api/', 'faults', 'tunnel-sessions'],
   ['^src/api/', 'e2e', 'query-plans|docs-page|reservations'],
+  ['^(docs/enrolment\\.md|src/api/(enrollment-keys|caller)/)', 'e2e', 'enrolment'],
+  ['^src/api/enrollment-keys/', 'load', 'enrolments'],
   ['^src/api/(http|resources|audit|tunnel-sessions)/', 'load', 'neighbours|followers'],
   ['^(src/(api/audit|event-log/transparency)/|docs/verify-tiles\\.go)', 'e2e', 'tile-verifier'],
   ['^src/operator/sshd-reaper/', 'e2e', 'sshd'],

@@ -30,6 +30,6 @@ claimed as (
   select r.value, $1, r.change, r.change > 0 and r.value not in (select value from taken) from head, json_to_recordset($11::json) as r(value text, change int)
   on conflict (value, account_id) do update set holders = c.holders + excluded.holders),
 ssh_credentials_stored as (
-  insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id, key_type, key_bits, key_blob, fingerprint, exclusive, expires_at, source_cidrs)
-  select $1, r.id, r.version, r.created_at, r.description, r.metadata, r.public_key, r.acl, r.owner_id, r.key_type, r.key_bits, r.key_blob, r.fingerprint, r.exclusive, r.expires_at, r.source_cidrs from head, json_populate_recordset(null::ssh_credentials, $12::json) r)
+  insert into ssh_credentials (account_id, id, version, created_at, description, metadata, public_key, acl, owner_id, key_type, key_bits, key_blob, fingerprint, exclusive, expires_at, source_cidrs, device_name, device_addr)
+  select $1, r.id, r.version, r.created_at, r.description, r.metadata, r.public_key, r.acl, r.owner_id, r.key_type, r.key_bits, r.key_blob, r.fingerprint, r.exclusive, r.expires_at, r.source_cidrs, r.device_name, r.device_addr from head, json_populate_recordset(null::ssh_credentials, $12::json) r)
 select base::text as base, null as refused from head union all select null, value from refused

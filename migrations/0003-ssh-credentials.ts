@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Read model of SSH credentials. The columns after owner_id are for gateways, but for the last two. */
-export class SshCredentials1796169600003 extends Topic {
+export class SshCredentials1796256000003 extends Topic {
   protected readonly schema = `
     -- The SHA-256 of an ACL, by which instances keep its compiled form. PostgreSQL computes it, so it is right whoever edits the
     -- row. PostgreSQL declares the cast of text[] to text stable, for the sake of other types: of texts it is immutable.
@@ -10,8 +10,8 @@ export class SshCredentials1796169600003 extends Topic {
       return sha256(convert_to(acl::text, 'UTF8'));
     end $$;
 
-    -- expires_at: null means never. source_cidrs: null means from anywhere. No constraint holds them to a form: the rows are what
-    -- the log makes them.
+    -- expires_at: null means never. source_cidrs: null means from anywhere. device_name: null means no device enrolled. No
+    -- constraint holds them to a form: the rows are what the log makes them.
     create table ssh_credentials (
       account_id text collate "C" not null,
       id text collate "C" not null,
@@ -30,6 +30,8 @@ export class SshCredentials1796169600003 extends Topic {
       acl_digest bytea generated always as (acl_digest(acl)) stored,
       expires_at timestamptz,
       source_cidrs text[],
+      device_name text collate "C",
+      device_addr text,
       constraint ssh_credentials_pk primary key (account_id, id)
     ) with (fillfactor = 80);
 
@@ -41,6 +43,7 @@ export class SshCredentials1796169600003 extends Topic {
     create index ssh_credentials_by_id on ssh_credentials (id text_pattern_ops);
     -- Strict mode only: otherwise an account may grant a key several times.
     create unique index ssh_credentials_exclusive_key on ssh_credentials (account_id, fingerprint) where exclusive;
+    create unique index ssh_credentials_device_name on ssh_credentials (account_id, device_name) where device_name is not null;
     -- What expires between two times, in all accounts and in one.
     create index ssh_credentials_expiry on ssh_credentials (expires_at, id) where expires_at is not null;
     create index ssh_credentials_account_expiry on ssh_credentials (account_id, expires_at)

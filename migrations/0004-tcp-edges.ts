@@ -1,10 +1,10 @@
 import { Topic } from './topic.js';
 
 /** Read model of TCP edges, an index of their canonical hostports, and an index of what they name. */
-export class TcpEdges1796169600004 extends Topic {
+export class TcpEdges1796256000004 extends Topic {
   protected readonly schema = `
     -- jsonb keeps every character of a string as json does, and it can be compared: live rows and replayed rows are equal in any
-    -- order of keys. Null: the edge does not have the module.
+    -- order of keys. Null: the edge does not have the module. expires_at: null means never.
     create table tcp_edges (
       account_id text collate "C" not null,
       id text collate "C" not null,
@@ -16,8 +16,12 @@ export class TcpEdges1796169600004 extends Topic {
       backend jsonb,
       ip_restriction jsonb,
       traffic_policy jsonb,
+      expires_at timestamptz,
       constraint tcp_edges_pk primary key (account_id, id)
     ) with (fillfactor = 80);
+
+    -- What expires between two times, in all accounts.
+    create index tcp_edges_expiry on tcp_edges (expires_at, id) where expires_at is not null;
 
     -- listed_at: since when the edge has listed the hostport.
     create table tcp_edge_hostports (

@@ -65,6 +65,8 @@ const PURE = [
   'rules/host-name.ts',
   'event-log/event.ts',
   'event-log/transparency/tree/*',
+  'api/enrollment-keys/enrollment-key.ts',
+  'api/enrollment-keys/device-acl.ts',
   'api/resources/access-rules.ts',
   'api/resources/changed-fields.ts',
   'api/resources/expiry/expiry.ts',
@@ -114,7 +116,7 @@ const PACKAGES_OF_PURE_FILES = [
 ];
 
 /** Files and lines that the controller of a resource reaches by imports, itself included. */
-const MAX_CLOSURE = { files: 52, lines: 4_600 };
+const MAX_CLOSURE = { files: 52, lines: 4_800 };
 
 /** The resources that commands change. The pure file has the singular name, the other five files the plural one. */
 const RESOURCES = [
@@ -126,6 +128,7 @@ const RESOURCES = [
   { folder: 'api/reservations', one: 'reserved-domain', many: 'reserved-domains' },
   { folder: 'api/tunnel-groups', one: 'tunnel-group', many: 'tunnel-groups' },
   { folder: 'api/access/api-keys', one: 'api-key', many: 'api-keys' },
+  { folder: 'api/enrollment-keys', one: 'enrollment-key', many: 'enrollment-keys' },
   { folder: 'api/access/accounts', one: 'user', many: 'users' },
   { folder: 'api/access/accounts', one: 'bot-user', many: 'bot-users' },
   { folder: 'api/tunnel-sessions', one: 'tunnel-session', many: 'tunnel-sessions' },
@@ -206,6 +209,11 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/access/accounts/principals-controller.ts': 'Users, bots and service users have the same routes.',
   'api/access/accounts/principals.ts': 'Commands of users and of bots change a principal and its account together.',
   'api/access/accounts/pending-removals.ts': 'What a deleted principal owns can take more appends than its deletion.',
+  'api/enrollment-keys/device-acl.ts': 'The rules of a device are made of those of its key, and its name has a form.',
+  'api/enrollment-keys/enroll-device.ts': 'An enrolment changes a key, a credential and an address in one append.',
+  'api/enrollment-keys/enroll.controller.ts': 'Devices call a route of their own, with another kind of key.',
+  'api/enrollment-keys/enroll.resource.ts': 'What a device sends and gets.',
+  'api/enrollment-keys/enrolled-devices.ts': 'Whether a name is free takes a look-up of credentials.',
   'api/tunnel-groups/open-tunnels.ts': 'Gateways report which tunnels a group has, and no event says it.',
   'api/tunnel-sessions/open-sessions.ts': 'Gateways report what is open, and no event makes these rows.',
   'api/tunnel-sessions/session-changes.ts': 'Finds what opened and ended, for streams of news.',
@@ -476,7 +484,7 @@ describe('comments', () => {
 describe('the tests', () => {
   const LOAD = new URL('load', import.meta.url).pathname;
 
-  it('load on purpose in at most nine files', () => {
-    expect(readdirSync(LOAD).length).toBeLessThanOrEqual(9);
+  it('load on purpose in at most ten files', () => {
+    expect(readdirSync(LOAD).length).toBeLessThanOrEqual(10);
   });
 });

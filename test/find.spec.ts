@@ -29,6 +29,11 @@ const FINGERPRINT = 'SHA256:UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw';
 const find = async (query: Record<string, string>, by = account): Promise<string[]> =>
   (await by.client.pages(`/ssh_credentials?${new URLSearchParams(query)}`, 'ssh_credentials')).flat();
 
+const COLUMNS = [
+  ...['account_id', 'id', 'version', 'created_at', 'description', 'metadata', 'public_key', 'acl', 'owner_id'],
+  ...['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'],
+].join();
+
 const TIME = '2100-01-01T00:00:00Z';
 /** The index that each selection must take: a plan that is made while the table is small stays for long. */
 const INDEXES: readonly [query: Record<string, string>, index: string, ordered: boolean][] = [
@@ -144,6 +149,59 @@ describe('GET /ssh_credentials?expiring_before=', () => {
     expect(await find({ expiring_before: '2091-01-01T00:00:00Z' }, await addAccount(service))).toEqual([]);
     await account.client.delete(`/ssh_credentials/${soon.id}/expiry`);
     expect(await find({ expiring_before: '2091-01-01T00:00:00Z' })).toEqual([late.id, past.id]);
+  });
+});
+
+describe('GET /ssh_credentials?text=', () => {
+  it('finds a text in description and metadata, whatever its case, also as of a moment and with other filters', async () => {
+    const own = await addAccount(service);
+    const [camera, door] = [
+      await upload({ description: 'Camera 7, ÜBER the door' }, own),
+      await upload({ metadata: '{"kind":"DOOR%_"}', owner_id: 'ada' }, own),
+    ];
+    await upload({ description: 'other' }, own);
+    expect(await find({ text: 'door' }, own)).toEqual([door.id, camera.id]);
+    expect(await find({ text: 'über' }, own)).toEqual([camera.id]);
+    expect(await find({ text: 'door', owner_id: 'ada' }, own)).toEqual([door.id]);
+    expect(await find({ text: '%_' }, own)).toEqual([door.id]);
+    expect(await find({ text: 'door' })).toEqual([]);
+    const asOf = (await own.client.delete(`/ssh_credentials/${camera.id}`)).headers.get('log-position');
+    expect(await find({ text: 'door' }, own)).toEqual([door.id]);
+    expect(await find({ text: 'door', as_of: String(Number(asOf) - 1) }, own)).toEqual([door.id, camera.id]);
+  });
+
+  it('reads 10,000 credentials a page: an empty page has a next one, which repeats the search', async () => {
+    const own = await addAccount(service);
+    const oldest = await upload({ description: 'the oldest' }, own);
+    await service.pool.query(
+      `insert into ssh_credentials (${COLUMNS}) select account_id, 'sshcr_z' || lpad(n::text, 26, '0'), 1, created_at, 'x', '', public_key, acl,
+         owner_id, key_type, key_bits, key_blob, fingerprint, exclusive from ssh_credentials, generate_series(1, 12000) n
+         where id = $1`,
+      [oldest.id],
+    );
+    const { body } = await own.client.get('/ssh_credentials?text=oldest&limit=5');
+    expect(body).toMatchObject({
+      ssh_credentials: [],
+      next_page_uri: expect.stringMatching(/before_id=sshcr_z0{22}2001&limit=5&text=oldest$/),
+    });
+    const next = (await own.client.get(body.next_page_uri)).body;
+    expect(next.ssh_credentials).toMatchObject([{ id: oldest.id }]);
+    expect(next.next_page_uri).toBeNull();
+    expect((await find({ text: 'x', limit: '100' }, own)).length).toBe(12_000);
+  });
+});
+
+describe('GET /ssh_credentials?permits=', () => {
+  it('finds whose rules permit a target, of each kind, in pages', async () => {
+    const own = await addAccount(service);
+    const all = await upload({}, own);
+    const wild = await upload({ acl: ['bind:*.Example.com'] }, own);
+    const port = await upload({ acl: ['bind:*:443', 'bind:team=blue'] }, own);
+    expect(await find({ permits: 'app.example.com:443', limit: '1' }, own)).toEqual([port.id, wild.id, all.id]);
+    expect(await find({ permits: 'app.example.com' }, own)).toEqual([wild.id, all.id]);
+    expect(await find({ permits: 'team=blue' }, own)).toEqual([port.id, all.id]);
+    const { status, body } = await own.client.get('/ssh_credentials?permits=a..b');
+    expect([status, body.status_code]).toEqual([400, 400]);
   });
 });
 

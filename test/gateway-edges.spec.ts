@@ -48,6 +48,47 @@ async function policyWithRules(count: number): Promise<string> {
   return policy;
 }
 
+describe('the expiry of an edge', () => {
+  const servedAt = async (hostport: string) =>
+    (await gateways.all.get(`/ssh_gateway/edges?${new URLSearchParams({ hostport })}`)).body.edge?.edge.id ?? null;
+  const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
+
+  it('is shown where it is set, taken by POST and PATCH, and ended by DELETE; null changes nothing', async () => {
+    const [first, second] = [soon(3_600_000), soon(7_200_000)];
+    const id = await edgeAt(['expiry.example:1'], { expires_at: first });
+    const path = `/edges/tcp/${id}`;
+    const shown = async () => (await ours.client.get(path)).body.expires_at;
+    expect(await shown()).toBe(first);
+    expect((await ours.client.patch(path, { expires_at: second })).body.expires_at).toBe(second);
+    expect((await ours.client.patch(path, { expires_at: null })).body.expires_at).toBe(second);
+    expect((await ours.client.delete(`${path}/expiry`)).status).toBe(204);
+    expect((await ours.client.get(path)).body).not.toHaveProperty('expires_at');
+    const changes = (await ours.client.get(`${path}/events`)).body.events.flatMap((event: { changes: object[] }) =>
+      event.changes.filter((change) => 'field' in change && change.field === 'expires_at'),
+    );
+    expect(changes.map(({ to }: { to: unknown }) => to ?? null)).toEqual([first, second, null]);
+    const past = await ours.client.patch(path, { expires_at: '2020-01-01T00:00:00Z' });
+    expect(past).toMatchObject({ status: 400, body: { msg: expect.stringContaining('is in the past') } });
+  });
+
+  it('closes it by the clock of the database: the next edge is served, gateways are told, and the row stays', async () => {
+    const hostport = 'expiring.example:1';
+    const stream = await EventStream.open(`${copy.app.url}/ssh_gateway/edges/changes`, ALL);
+    const id = await edgeAt([hostport], { expires_at: soon(1_500) });
+    const next = await edgeAt([hostport]);
+    expect(await servedAt(hostport)).toBe(id);
+    await eventually(async () => expect(await servedAt(hostport)).toBe(next), 5_000);
+    const told = () => JSON.stringify(stream.messages).split(id).length - 1;
+    await eventually(() => expect(told()).toBe(2), 5_000);
+    expect((await ours.client.get(`/edges/tcp/${id}`)).status).toBe(200);
+    const { body } = await ours.client.post(`/edges/tcp/${id}/check`, { source: '192.0.2.7' });
+    expect(body.not_served).toEqual([{ hostport, reason: 'edge_expired' }]);
+    await ours.client.delete(`/edges/tcp/${id}/expiry`);
+    expect(await servedAt(hostport)).toBe(id);
+    stream.close();
+  });
+});
+
 describe('GET /ssh_gateway/edges/ports', () => {
   const portsOf = async (host: string, gateway = gateways.all) =>
     (await gateway.get(`/ssh_gateway/edges/ports?${new URLSearchParams({ host })}`)).body;

@@ -107,6 +107,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
     'MAX_IP_RULES',
     'MAX_GATEWAYS_OF_TOKEN',
   ],
+  'the uses of a key are its state, so each append names the version that it counted': ['MAX_USES'],
   'it bounds what a token of the operator reports, and refuses no create: reports at the same moment may exceed it, by 1,000 each':
     ['MAX_SESSIONS_OF_TOKEN', 'MAX_TUNNELS_OF_GATEWAY'],
   'one body has all of it, so one event does too': [

@@ -17,7 +17,7 @@ const ONE_ACCOUNT = /account_id = \$1|\$\{wantedRows\(|\$1 as account_id/;
 
 /** These find rows without `$1` being their account. Those of the first two kinds find whose account it is. */
 const WITHOUT_ACCOUNT = {
-  'by a token, or the e-mail of one': ['callers_by_tokens', 'logins_by_emails'],
+  'by a token, or the e-mail of one': ['callers_by_tokens', 'enrollers_by_tokens', 'logins_by_emails'],
   'by a fingerprint or the id of a credential that a gateway knows, or by a hostport': [
     'grants_by_fingerprints',
     'grants_with_acls',

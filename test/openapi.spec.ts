@@ -128,8 +128,8 @@ describe('openapi.json', () => {
     }
   });
 
-  it('has at most 350 kB', () => {
-    expect(readFileSync(OPENAPI_FILE).length).toBeLessThanOrEqual(350_000);
+  it('has at most 370 kB', () => {
+    expect(readFileSync(OPENAPI_FILE).length).toBeLessThanOrEqual(370_000);
   });
 
   it('has every error code of the service, each with an example', () => {
@@ -182,6 +182,7 @@ describe('the examples of openapi.json', () => {
 
   it('work if they are sent unchanged', async () => {
     const made = new Map<string, string>();
+    let token = '';
     const withBodies = operations().filter(({ operation }) => operation.requestBody !== undefined);
     for (const { path, method, operation } of withBodies) {
       const [collection = ''] = path.split('/{id}');
@@ -196,7 +197,9 @@ describe('the examples of openapi.json', () => {
       const at = path.replace('{id}', made.get(collection) ?? '');
       const isForGateways = path.startsWith('/ssh_gateway/');
       const isQuestion = isForGateways || path.endsWith('/check');
-      const answer = await (isForGateways ? service.gateway : service.admin).json(method, at, example);
+      const caller = path === '/enroll' ? service.admin.as(token) : service.admin;
+      const answer = await (isForGateways ? service.gateway : caller).json(method, at, example);
+      if (path === '/enrollment_keys') token = answer.body.token;
       const isUnknownKey = path === '/ssh_gateway/identify';
       const status = method === 'POST' && !isQuestion ? 201 : isUnknownKey ? 404 : 200;
       expect({ path, method, ...answer }).toMatchObject({ status });

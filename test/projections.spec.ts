@@ -64,6 +64,8 @@ beforeAll(async () => {
   }
   const policy = await service.admin.post('/ip_policies', {});
   await service.admin.post('/ip_policy_rules', { ip_policy_id: policy.body.id, cidr: '192.0.2.0/24', action: 'deny' });
+  await service.admin.post('/reserved_addrs', { addr: 'own.example:443' });
+  await service.admin.post('/enrollment_keys', { acl: ['bind:{name}.a.example'], max_uses: 1 });
   const rows = (await allRows()).map((row) => row.split(' ')[0]);
   expect([...new Set(rows)].sort()).toEqual(READ_MODELS.flatMap(({ tables }) => tables.map(({ name }) => name)).sort());
   expect((await proven(other.accountId)).proof.rows).toBeLessThan((await proven()).proof.rows);

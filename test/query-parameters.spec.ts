@@ -169,12 +169,12 @@ describe('a field of the items of a list', () => {
     [
       '/ssh_credentials?description=x',
       'description',
-      'its filters are fingerprint, owner_id, expiring_before, online, last_seen_before',
+      'its filters are fingerprint, owner_id, expiring_before, online, last_seen_before, text, permits',
     ],
     [
       '/ssh_credentials?source_cidrs=x',
       'source_cidrs',
-      'its filters are fingerprint, owner_id, expiring_before, online, last_seen_before',
+      'its filters are fingerprint, owner_id, expiring_before, online, last_seen_before, text, permits',
     ],
     ['/edges/tcp?hostports=a.example:1', 'hostports', 'it has no filters'],
     ['/bot_users?name=x', 'name', 'it has no filters'],

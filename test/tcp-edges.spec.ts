@@ -131,7 +131,7 @@ describe('POST /edges/tcp', () => {
       'an unknown field',
       { hostport: null },
       '214',
-      /'hostport' is not a field.*backend, created_at, description, hostports, id, ip_restriction, metadata, traffic_policy, uri/,
+      /'hostport' is not a field.*backend, created_at, description, expires_at, hostports, id, ip_restriction, metadata, traffic_policy, uri/,
     ],
     [
       'an unknown field in a module',

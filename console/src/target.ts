@@ -1,6 +1,7 @@
 import type { TargetForm } from '../../src/api/tunnel-sessions/open-sessions.js';
 
-export { boundBy, textOfTarget } from '../../src/operator/verbs/target-text.js';
+export { boundBy } from '../../src/api/caller/ssh-line.js';
+export { textOfTarget } from '../../src/operator/verbs/target-text.js';
 export type { TargetForm };
 
 /** Reads what a person types: `app.example.com`, `203.0.113.7:8000` or `app=till`. The API judges what it is. */

@@ -17,6 +17,8 @@ import { EvidenceModule } from './audit/evidence/evidence.module.js';
 import { CallerModule } from './caller/caller.module.js';
 import type { Config } from './config/config.js';
 import { ConsoleModule } from './console/console.controller.js';
+import { EnrollmentKeysModule } from './enrollment-keys/enrollment-keys.module.js';
+import { ENROLLMENT_KEYS } from './enrollment-keys/enrollment-keys.resource.js';
 import { ChecksModule } from './gateway-api/checks/checks.module.js';
 import { BindDecisionMetrics } from './gateway-api/decision-record/bind-decision-metrics.js';
 import { BindDecisionsModule } from './gateway-api/decision-record/bind-decisions.module.js';
@@ -117,7 +119,7 @@ const sharedBy = (foundation: Foundation): Provider[] => [
   ReservedForSshd,
   {
     provide: OwnedEntities,
-    useFactory: (entities: EntityQueries) => new OwnedEntities(entities, [API_KEYS, SSH_CREDENTIALS]),
+    useFactory: (entities: EntityQueries) => new OwnedEntities(entities, [API_KEYS, ENROLLMENT_KEYS, SSH_CREDENTIALS]),
     inject: [EntityQueries],
   },
   { provide: EdgeReferences, useValue: new EdgeReferences(foundation.database.pool, foundation.config.strict) },
@@ -140,6 +142,7 @@ const modulesOf = ({ config, database }: Foundation): NonNullable<DynamicModule[
   TunnelGroupsModule,
   AccountsModule,
   ApiKeysModule,
+  EnrollmentKeysModule,
   CallerModule,
   TunnelSessionsModule,
   BindDecisionsModule,

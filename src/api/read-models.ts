@@ -2,6 +2,7 @@ import { type AnyReadModel, modelFinder, sealedRecordsReadModel } from '../event
 import { accountsReadModel } from './access/accounts/accounts.read-model.js';
 import { principalsReadModel } from './access/accounts/principals.read-model.js';
 import { apiKeysReadModel } from './access/api-keys/api-keys.read-model.js';
+import { enrollmentKeysReadModel } from './enrollment-keys/enrollment-keys.read-model.js';
 import { ipPoliciesReadModel } from './ip-policies/ip-policies.read-model.js';
 import { ipPolicyRulesReadModel } from './ip-policies/ip-policy-rules.read-model.js';
 import { reservedAddrsReadModel } from './reservations/reserved-addrs.read-model.js';
@@ -18,6 +19,7 @@ import { tunnelSessionsReadModel } from './tunnel-sessions/tunnel-sessions.read-
 export const READ_MODELS: readonly AnyReadModel[] = [
   accountsReadModel,
   apiKeysReadModel,
+  enrollmentKeysReadModel,
   sshCredentialsReadModel,
   ipPoliciesReadModel,
   ipPolicyRulesReadModel,

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
  */
 export type IdPrefix =
   | ('ac' | 'ak' | 'bot' | 'op' | 'usr')
-  | ('bkdtg' | 'edgtcp' | 'ipp' | 'ipr' | 'ra' | 'rd' | 'sshcr')
+  | ('bkdtg' | 'edgtcp' | 'enk' | 'ipp' | 'ipr' | 'ra' | 'rd' | 'sshcr')
   | ('bd' | 'ec' | 'rec' | 'tnr' | 'tsr')
   | ('gw' | 'tn' | 'ts');
 

@@ -220,6 +220,20 @@ describe('within a second of a change', () => {
     await expect(exchange('127.0.0.1', further, HELLO)).rejects.toThrow('ECONNREFUSED');
   });
 
+  it('of an edge that expires, connections end with it, and it serves again without its expiry', async () => {
+    const expires_at = new Date(Date.now() + 4_000).toISOString();
+    const { port, path } = await edgeFor('expiring=1', { expires_at });
+    await tunnel('expiring=1');
+    await until(() => answers(port));
+    const connection = await stay(port);
+    await until(connection.isClosed, 8_000);
+    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at));
+    expect(Date.now()).toBeLessThan(Date.parse(expires_at) + 1_500);
+    expect(await answers(port)).toBe(false);
+    await trial.service.admin.delete(`${path}/expiry`);
+    await until(() => answers(port));
+  });
+
   it('of the first edge at a hostport, the next one serves', async () => {
     const [one, two] = [await named('one'), await named('two')];
     const older = await edgeFor('older=1');

@@ -66,6 +66,7 @@ async function load(accountId: string, from: number, credentials: number, others
     `insert into api_keys select '${accountId}', ${id('ak')}, 1, now(), ${id('bot')}, '', '', md5(n::text) from ${rows(others)}`,
     `insert into ssh_credentials select '${accountId}', ${id('sshcr')}, 1, now(), '', '', 'key', '{}', ${id('bot')}, 'ssh-ed25519', 256,
        'blob', 'SHA256:' || n, true from ${rows(credentials)}`,
+    `insert into enrollment_keys select '${accountId}', ${id('enk')}, 1, now(), '', '', ${id('bot')}, md5(n::text), '{}', false, null, 1, 0 from ${rows(others)}`,
     `insert into tcp_edges select '${accountId}', ${id('edgtcp')}, 1, now(), '', '', '[{"text":"h.example:1","canonical":"h.example:1","exclusive":false}]',
        json_build_object('enabled', true, 'backend_id', ${id('bkdtg')})::jsonb, null, null from ${rows(others)}`,
     `insert into tcp_edge_hostports select '${accountId}', ${id('edgtcp')}, 'h' || n || '.example:1', true, now() from ${rows(others)}`,

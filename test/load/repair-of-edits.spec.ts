@@ -61,6 +61,7 @@ async function makeResources({ client, accountId }: TestPrincipal): Promise<Reso
     tunnel_groups: await two('/backends/tunnel_group', (n) => ({ labels: { n: `${n}` } })),
     reserved_addrs: await two('/reserved_addrs', (n) => ({ addr: `${accountId}.example.com:${n}` })),
     reserved_domains: await two('/reserved_domains', (n) => ({ domain: `${accountId}.example-${n}.com` })),
+    enrollment_keys: await two('/enrollment_keys', () => ({ acl: ['bind:{name}.example.com'], max_uses: 1 })),
     tcp_edges: edges,
     tcp_edge_hostports: edges,
     accounts: [accountId, accountId] as const,
@@ -111,11 +112,12 @@ async function changeEverything(client: ApiClient, name: string): Promise<void> 
     `/reserved_addrs/${await made(client, '/reserved_addrs', { addr: `load-${name}.example.com:1` })}`,
     `/reserved_domains/${await made(client, '/reserved_domains', { domain: `load-${name}.example.net` })}`,
   ];
+  const key = await made(client, '/enrollment_keys', { acl: ['bind:{name}.example.com'], max_uses: 1 });
   for (const path of paths) {
     const { status, body } = await client.patch(path, { description: 'changed' });
     expect([path, status, body.description]).toEqual([path, 200, 'changed']);
   }
-  for (const path of [...paths, `/bot_users/${bot}`])
+  for (const path of [...paths, `/enrollment_keys/${key}`, `/bot_users/${bot}`])
     expect([path, (await client.delete(path)).status]).toEqual([path, 204]);
 }
 
@@ -169,6 +171,7 @@ const EDITS: Readonly<Record<string, readonly [change: string, field: string, ap
   tunnel_groups: [`labels = '{"a":"b"}'`, 'labels', {}],
   reserved_addrs: [`region = 'by hand'`, 'region', { addr: 'apart:1' }],
   reserved_domains: [`text = 'by hand'`, 'text', { domain: 'apart.example.com' }],
+  enrollment_keys: ['max_uses = 7', 'max_uses', { token_hash: 'apart' }],
   tcp_edges: [`backend = '{"enabled":false}'`, 'backend', {}],
   tcp_edge_hostports: [`listed_at = now()`, 'listed_at', { hostport: 'apart:1' }],
 };
@@ -176,7 +179,7 @@ const tables = Object.entries(EDITS).map(([table, [change, field, apart]]) => ({
 const where = (table: string): string => `where ${streamOf.get(table)} = $1`;
 const idsOf = (table: string): readonly [string, string] => ours.ids[table] as readonly [string, string];
 
-describe('under 32 writers, in each of the eleven tables, the proof names and a repair mends', () => {
+describe('under 32 writers, in each of the twelve tables, the proof names and a repair mends', () => {
   it('a field that was changed', async () => {
     const changes = tables.map(
       ({ table, change }): Statement => [`update ${table} set ${change} ${where(table)}`, [idsOf(table)[0]]],

@@ -28,6 +28,7 @@ export const RUNS = {
   'gateway-start': ['docs/gateways.md'],
   gateway: ['docs/gateways.md', 'docs/keys-and-rules.md'],
   reservations: ['docs/reservations.md'],
+  enrol: ['docs/enrolment.md'],
   'traffic-policies': ['docs/traffic-policies.md'],
   'own-gateway-start': ['docs/own-gateway.md'],
   'own-gateway': ['docs/own-gateway.md'],

@@ -6,7 +6,7 @@ import { newPublicKey } from './keys.js';
 export const PATHS = [
   ...(['/ssh_credentials', '/edges/tcp', '/users', '/bot_users', '/api_keys'] as const),
   ...(['/ip_policies', '/ip_policy_rules', '/backends/tunnel_group'] as const),
-  ...(['/reserved_addrs', '/reserved_domains'] as const),
+  ...(['/reserved_addrs', '/reserved_domains', '/enrollment_keys'] as const),
 ] as const;
 type Path = (typeof PATHS)[number];
 
@@ -161,6 +161,17 @@ const rest = [
   fc
     .tuple(texts, domains)
     .map(([text, domain]) => create('/reserved_domains', ({ mark }) => ({ description: mark + text, domain }))),
+  fc.tuple(texts, fc.boolean()).map(
+    ([text, hasName]): Step =>
+      async (player) => {
+        const named = hasName ? { name: `device-${unique()}`, max_uses: 1 } : { max_uses: 2 };
+        const body = { acl: ['bind:{name}.d.example.com'], metadata: player.mark + text, ...named };
+        const made = await create('/enrollment_keys', () => body)(player);
+        if (made?.status !== 201) return made;
+        const device = { name: named.name ?? `device-${unique()}`, public_key: newPublicKey() };
+        return player.client.post('/enroll', device, { authorization: `Bearer ${made.body.token}` });
+      },
+  ),
   // Edges that name what the player made, so that a strict instance refuses some deletions.
   fc.tuple(fc.nat(), fc.nat()).map(([p, g]) =>
     create('/edges/tcp', (player) => ({

@@ -22,6 +22,8 @@ interface Sample {
   readonly query?: (walk: Walk) => Promise<Record<string, string>>;
   /** What stands for the path's `*`. */
   readonly rest?: string;
+  /** An admin's call is made with a new enrollment key instead. */
+  readonly byEnrollmentKey?: true;
   /** A call to make first: a module must be set before it can be read. */
   readonly before?: { readonly method: string; readonly body: () => object };
 }
@@ -37,10 +39,12 @@ const next = (): number => {
   return n;
 };
 
+const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
+
 /** Bodies that create one entity of each resource. */
 export const MAKERS = {
   ssh_credentials: () => ({ public_key: newPublicKey() }),
-  'edges/tcp': () => ({ hostports: [`host-${next()}.example.test:443`] }),
+  'edges/tcp': () => ({ hostports: [`host-${next()}.example.test:443`], ...expiry() }),
   users: () => ({ email: `walker-${next()}@example.test` }),
   bot_users: () => ({ name: `walker ${next()}` }),
   service_users: () => ({ name: `walker ${next()}` }),
@@ -52,6 +56,7 @@ export const MAKERS = {
     action: 'allow',
   }),
   'backends/tunnel_group': () => ({ labels: { app: `app-${next()}` } }),
+  enrollment_keys: () => ({ acl: ['bind:{name}.devices.example.test'], max_uses: 5 }),
   reserved_addrs: () => ({ addr: `host-${next()}.example.test:443` }),
   reserved_domains: () => ({ domain: `domain-${next()}.example.test` }),
 };
@@ -71,6 +76,9 @@ const resource = (path: keyof typeof MAKERS, change: () => object): Record<strin
   [`DELETE /${path}/:id`]: { on: path },
 });
 
+const withoutPatch = (samples: Record<string, ResourceSample>): Record<string, ResourceSample> =>
+  Object.fromEntries(Object.entries(samples).filter(([route]) => !route.startsWith('PATCH ')));
+
 /** A part of a resource with its own path. */
 const part = (on: keyof typeof MAKERS, name: string, body: () => object): Record<string, ResourceSample> => {
   const before = { method: 'PUT', body };
@@ -81,7 +89,6 @@ const part = (on: keyof typeof MAKERS, name: string, body: () => object): Record
   };
 };
 const edgeModule = (name: keyof typeof MODULES) => part('edges/tcp', name, MODULES[name]);
-const expiry = () => ({ expires_at: new Date(Date.now() + 3_600_000 + next()).toISOString() });
 const sources = () => ({ cidrs: [`192.0.2.${next() % 256}`] });
 
 const toAuditor = { method: 'PUT', body: () => ({ role: 'auditor' }) };
@@ -201,6 +208,11 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...resource('reserved_addrs', () => ({ description: `walked ${next()}` })),
   ...resource('reserved_domains', () => ({ description: `walked ${next()}` })),
   ...resource('backends/tunnel_group', () => ({ labels: { walked: `${next()}` } })),
+  ...withoutPatch(resource('enrollment_keys', () => ({}))),
+  'POST /enroll': {
+    byEnrollmentKey: true,
+    body: () => ({ name: `device-${next()}`, public_key: newPublicKey() }),
+  },
   'POST /ssh_credentials/:id/rotate': {
     on: 'ssh_credentials',
     body: () => ({ public_key: newPublicKey(), overlap_seconds: 60 }),
@@ -212,6 +224,7 @@ export const RESOURCE_SAMPLES: Record<string, ResourceSample> = {
   ...edgeModule('backend'),
   ...edgeModule('ip_restriction'),
   ...edgeModule('traffic_policy'),
+  'DELETE /edges/tcp/:id/expiry': { on: 'edges/tcp' },
 };
 
 /** The checkpoint key that the service under test must be started with. */
@@ -265,7 +278,7 @@ export async function prepareSample(
   route: string,
 ): Promise<{ path: string; call: (client: ApiClient) => Promise<Answer> }> {
   const { admin } = walk;
-  const { on, made: make, body, before, query, rest = '' } = SAMPLES[route] ?? {};
+  const { on, made: make, body, before, query, rest = '', byEnrollmentKey } = SAMPLES[route] ?? {};
   const [method = '', pattern = ''] = route.split(' ');
   const created =
     on === undefined ? undefined : (await admin.client.post(`/${on}`, await MAKERS[on](admin.client))).body;
@@ -275,7 +288,13 @@ export async function prepareSample(
   if (before !== undefined) await admin.client.json(before.method, path, before.body());
   const sent = body === undefined ? undefined : JSON.stringify(await body(walk));
   const headers = { 'content-type': 'application/json', 'user-agent': 'walker/1.0' };
-  return { path, call: (client) => client.send(method, path, sent, headers) };
+  const { body: key } =
+    byEnrollmentKey === true
+      ? await admin.client.post('/enrollment_keys', MAKERS.enrollment_keys())
+      : { body: undefined };
+  const keyed = key && { ...headers, authorization: `Bearer ${key.token}` };
+  const of = (client: ApiClient) => (keyed !== undefined && client.token === admin.client.token ? keyed : headers);
+  return { path, call: (client) => client.send(method, path, sent, of(client)) };
 }
 
 export const changesNothing = (route: string): boolean =>

@@ -9,6 +9,7 @@ const KINDS: Readonly<Record<IdPrefix, readonly [noun: string, path?: string]>> 
   bot: ['a bot', '/bot_users'],
   ec: ['a connection through an edge'],
   edgtcp: ['a TCP edge', '/edges/tcp'],
+  enk: ['an enrollment key', '/enrollment_keys'],
   gw: ['a gateway'],
   ipp: ['an IP policy', '/ip_policies'],
   ipr: ['a rule of an IP policy', '/ip_policy_rules'],

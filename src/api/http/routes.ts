@@ -11,6 +11,8 @@ declare module 'fastify' {
     isForGateways?: boolean;
     /** True: this route serves Prometheus only, which authenticates with the metrics token. */
     isForMetrics?: boolean;
+    /** True: this route enrols devices, which authenticate with an enrollment key. */
+    isForEnrollment?: boolean;
     /** True: any body is ignored. An official client sends the bare id of its path, which is not JSON. */
     ignoresBody?: boolean;
   }

@@ -10,5 +10,6 @@ import { ToldHosts } from './told-hosts.js';
 @Module({
   controllers: [ReservedAddrsController, ReservedDomainsController],
   providers: [FreeAddresses, ToldHosts, ...RESERVED_ADDR_HANDLERS, ...RESERVED_DOMAIN_HANDLERS],
+  exports: [FreeAddresses],
 })
 export class ReservationsModule {}

@@ -8,6 +8,15 @@ export function refuseUnlessMayManagePrincipals(caller: Caller): void {
   if (!isAdmin(caller)) throw new Problem('role_missing', 'Only admins may manage users and bots.');
 }
 
+/** An enrollment key makes credentials for whoever has it. */
+export function refuseUnlessMayManageEnrollment(caller: Caller): void {
+  if (!isAdmin(caller)) throw new Problem('role_missing', 'Only admins may create and delete enrollment keys.');
+}
+
+/** The same for a key that was deleted before the request, and for one that was deleted meanwhile. */
+export const unknownEnrollmentKey = (): Problem =>
+  new Problem('api_key_unknown', 'The enrollment key is unknown or was deleted; ask for another one.');
+
 /** Auditors change nothing, not even their own keys and credentials: a stolen key of a collector can do no harm. */
 export function refuseUnlessMayChange({ role }: Pick<Caller, 'role'>): void {
   if (role !== 'auditor') return;

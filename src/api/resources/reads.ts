@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { AuditReads, type Connections } from '../../database/index.js';
 import { AsOfQueries, type DomainEvent, type Entity, LogPositions, LogReader, Past } from '../../event-log/index.js';
 import type { Caller } from '../../kernel/caller.js';
+import { eventLoop } from '../../kernel/event-loop.js';
 import { isId } from '../../kernel/ids.js';
 import { malformed } from '../../kernel/problem.js';
 import { Answer } from '../http/answer.js';
-import { lastOf, pageOf, readPageRequest } from '../http/pages.js';
+import { lastOf, pageOf, readPageRequest, uriWith } from '../http/pages.js';
 import { etagOf } from '../http/preconditions.js';
 import type { ReadRequest } from '../http/request-context.js';
 import { mayReadPrivate, readsEverything, refuseUnlessMayReadHistory } from './access-rules.js';
@@ -13,7 +14,18 @@ import { EntityQueries, type Selection, tableOf, type WantedPage } from './entit
 import { historyPage } from './history.js';
 import type { HistoryResource } from './history.resource.js';
 import { Lists } from './lists.js';
-import { OF_OWNER, type ResourceDescriptor } from './resource-descriptor.js';
+import { OF_OWNER, type ResourceDescriptor, type ScanFilter } from './resource-descriptor.js';
+
+/** A page with a filter that has no index reads this many rows at most: a rare one never reads a whole account. */
+const MAX_SCANNED = 10_000;
+/** A row can have 80 KB. */
+const READ_AT_ONCE = 200;
+const MATCHED_AT_ONCE = 20;
+
+interface Scan<State> {
+  readonly filter: ScanFilter<State>;
+  readonly value: string;
+}
 
 /** The answer to a GET of one entity. */
 export class Found<State> extends Answer {
@@ -78,9 +90,10 @@ export class Reads {
   ): Promise<Record<string, unknown>> {
     const { caller, baseUrl, query } = request;
     const page = readPageRequest(query, resource.idPrefix);
-    const selections = narrowed(resource, request, readSelections(resource, query));
+    const selections = narrowed(resource, request, readSelections(resource.filters, query));
+    const scans = readSelections(resource.scans, query);
     const wanted = { accountId: caller.accountId, page, ownerId: ownerFilterOf(resource, caller), selections };
-    const selected = Object.fromEntries(selections.map(({ filter, value }) => [filter.name, value]));
+    const selected = Object.fromEntries([...selections, ...scans].map(({ filter, value }) => [filter.name, value]));
     const [listKey, uri] = [resource.listKey ?? resource.path, `${baseUrl}/${resource.path}`];
     const included = new Map<string, object>();
     const include = async (found: readonly Entity<State>[]) => {
@@ -99,12 +112,47 @@ export class Reads {
         { ...selected, ...inclusion?.query, ...asOf },
         resource.largePages?.maxBytes,
       );
-    if (!isAsOf(request))
-      return this.lists.page(request, async () => include(await this.entities.list(resource, wanted)), answer);
+    if (!isAsOf(request)) {
+      const read = async () => {
+        const { found, readTo } =
+          scans.length === 0
+            ? { found: await this.entities.list(resource, wanted) }
+            : await this.scan(resource, wanted, scans);
+        return { found: await include(found), readTo };
+      };
+      return this.lists.page(request, read, ({ found, readTo }) => {
+        if (readTo === undefined) return answer(found);
+        const next = { before_id: readTo, limit: page.limit, ...selected, ...inclusion?.query };
+        return { ...answer(found), next_page_uri: uriWith(uri, next) };
+      });
+    }
     return this.fromLog(request, async (connections, position) =>
       // All pages show the same position, even if `as_of` is a time.
-      answer(await include(await listAt(connections, resource, caller, wanted, position)), { as_of: position }),
+      answer(await include(await listAt(connections, resource, caller, wanted, position, scans)), { as_of: position }),
     );
+  }
+
+  /** `readTo`: the id before which the next page begins, if this one has read as much as it may. */
+  private async scan<State extends object>(
+    resource: ResourceDescriptor<State>,
+    wanted: WantedPage<State>,
+    scans: readonly Scan<State>[],
+  ): Promise<{ readonly found: readonly Entity<State>[]; readonly readTo?: string }> {
+    const found: Entity<State>[] = [];
+    let { beforeId } = wanted.page;
+    for (let count = 0; count < MAX_SCANNED; count += READ_AT_ONCE) {
+      const page = { beforeId, limit: READ_AT_ONCE - 1 };
+      const rows = await this.entities.list(resource, { ...wanted, page });
+      for (let n = 0; n < rows.length; n += MATCHED_AT_ONCE) {
+        const some = rows.slice(n, n + MATCHED_AT_ONCE);
+        const isMatch = (row: Entity<State>) => scans.every(({ filter, value }) => filter.matches(row, value));
+        found.push(...(await eventLoop.run([wanted.accountId], () => some.filter(isMatch))));
+        if (found.length > wanted.page.limit) return { found };
+      }
+      if (rows.length < READ_AT_ONCE) return { found };
+      beforeId = rows.at(-1)?.id ?? null;
+    }
+    return { found, readTo: beforeId ?? '' };
   }
 
   /** Deleted entities have a history too. See refuseUnlessMayReadHistory for the callers who may read it. */
@@ -169,13 +217,15 @@ function listAt<State extends object>(
   caller: Caller,
   { accountId, page: { beforeId, limit }, ownerId, selections }: WantedPage<State>,
   position: number,
+  scans: readonly Scan<State>[],
 ): Promise<Entity<State>[]> {
   const { model, idPrefix } = resource;
   const own = ownerId === undefined ? undefined : { filter: OF_OWNER, value: ownerId };
   const fixed = own ?? selections.find(({ filter }) => filter.isFixed);
   const narrowing = fixed && { ...fixed, table: tableOf(resource).name };
   const page = { accountId, idPrefix, beforeId, max: limit + 1, position, narrowing };
-  const isSelected = (entity: Entity<State>) => selections.every(({ filter, value }) => filter.matches(entity, value));
+  const isSelected = (entity: Entity<State>) =>
+    [...selections, ...scans].every(({ filter, value }) => filter.matches(entity, value));
   return new AsOfQueries(connections).list(
     model,
     page,
@@ -183,10 +233,10 @@ function listAt<State extends object>(
   );
 }
 
-function readSelections<State>(
-  { filters = [] }: ResourceDescriptor<State>,
+function readSelections<Filter extends ScanFilter<never>>(
+  filters: readonly Filter[] = [],
   query: Readonly<Record<string, unknown>>,
-): readonly Selection<State>[] {
+): readonly { readonly filter: Filter; readonly value: string }[] {
   return filters.flatMap((filter) => {
     const text = lastOf(query[filter.name]);
     return text === undefined ? [] : [{ filter, value: filter.read(text) }];

@@ -27,6 +27,8 @@ export interface ResourceDescriptor<State, Event extends DomainEvent = DomainEve
   readonly largePages?: { readonly maxBytes: number; readonly bytesOfRow: string };
   /** Query parameters of the list, the one whose index finds the fewest rows first. Only without `isPrivate`. */
   readonly filters?: readonly ListFilter<State>[];
+  /** Query parameters of the list that no index answers: a page reads a limited number of entities for them. */
+  readonly scans?: readonly ScanFilter<State>[];
   notFound(): Problem;
   toResource(entity: Entity<State>, baseUrl: string): object;
   /**
@@ -61,6 +63,9 @@ export interface ListFilter<State> {
   /** The same selection for an entity that was read from the log. */
   matches(state: State, value: string): boolean;
 }
+
+/** A query parameter that selects entities of a list one by one. */
+export type ScanFilter<State> = Pick<ListFilter<State>, 'name' | 'read' | 'matches'>;
 
 /** The filter by owner, for a table with an index of account, owner and id. No entity changes its owner. */
 export const OF_OWNER = {

@@ -13,7 +13,7 @@ interface Rotation {
  * overlap, or earlier if it would have. Throws Problem.
  */
 export function rotate(old: SshCredential, key: KeyOfCredential, { id, newId, at, overlapMs }: Rotation) {
-  const { description, metadata, acl, owner_id, expires_at, source_cidrs } = old;
+  const { description, metadata, acl, owner_id, expires_at, source_cidrs, device_name, device_addr } = old;
   if (key.fingerprint === old.fingerprint) {
     throw malformed('public_key is the key that this SSH credential has already; send another one.');
   }
@@ -26,6 +26,7 @@ export function rotate(old: SshCredential, key: KeyOfCredential, { id, newId, at
     ...{ description, metadata, acl, owner_id, ...key },
     ...(expires_at && { expires_at: expires_at.toISOString() }),
     ...(source_cidrs && { source_cidrs }),
+    ...(device_name != null && { device_name, ...(device_addr != null && { device_addr }) }),
     rotated_from: id,
   };
   const ended: SshCredentialEvent = {

@@ -49,6 +49,11 @@ export class CredentialUsage {
     return (await this.find(ref))?.toISOString() ?? null;
   }
 
+  /** RFC 3339; undefined if it never had a session. */
+  async lastSeenAt(ref: Ref): Promise<string | undefined> {
+    return (await this.presence(ref))?.last_seen_at.toISOString();
+  }
+
   /** As with sessions: other members do not see who is there. */
   async shownTo(caller: Caller, credential: Entity<SshCredential>): Promise<SshCredentialUsage> {
     const ref = { accountId: caller.accountId, id: credential.id };

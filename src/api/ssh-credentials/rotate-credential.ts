@@ -8,6 +8,7 @@ import { OWNER_DELETED_CONSTRAINT } from '../resources/resource-descriptor.js';
 import { rotate } from './credential-rotation.js';
 import { create, requireChangeable } from './ssh-credential.js';
 import { keyOf, NewCredentials, SshCredentialPolicy } from './ssh-credentials.handlers.js';
+import { DEVICE_NAME_CONSTRAINT } from './ssh-credentials.read-model.js';
 import { SSH_CREDENTIALS } from './ssh-credentials.resource.js';
 
 interface RotationBody {
@@ -41,8 +42,9 @@ export class RotateSshCredentialHandler implements ICommandHandler<RotateSshCred
       ending = [{ model, id, before: old, events: ended, after: fold(model, ref, old, ended, at) }];
       return create(successor);
     };
-    // Who has deleted the owner meanwhile is found by the next attempt.
-    const refusals: Refusals = { ...this.added.refusals, [OWNER_DELETED_CONSTRAINT]: 'again' };
+    // Who has deleted the owner or replaced the device meanwhile is found by the next attempt.
+    const again: Refusals = { [OWNER_DELETED_CONSTRAINT]: 'again', [DEVICE_NAME_CONSTRAINT]: 'again' };
+    const refusals: Refusals = { ...this.added.refusals, ...again };
     return this.changes.create(SSH_CREDENTIALS, context, decide, { refusals, alongside: async () => ending });
   }
 }

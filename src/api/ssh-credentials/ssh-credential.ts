@@ -42,15 +42,33 @@ interface RotatedFrom {
   readonly rotated_from?: string;
 }
 
+/**
+ * The device that made its credential, and its address. The event also names the enrollment key, and the credential that the
+ * device had before.
+ */
+interface OfDevice {
+  readonly device_name?: string | null;
+  readonly device_addr?: string | null;
+  readonly enrolled_by?: string;
+  readonly replaces?: string;
+}
+
 /** What the created event holds. A credential that was created without an expiry or a restriction has no such field there. */
 export interface CreatedSshCredential
   extends NewSshCredential,
     Partial<ExpiryChange>,
     Partial<SourceRestriction>,
-    RotatedFrom {}
+    RotatedFrom,
+    OfDevice {}
 
-/** The table has a column for each field but those of rotations. A field that no event of the credential has set is absent or null. */
-export interface SshCredential extends NewSshCredential, Expiring, Partial<SourceRestriction>, RotatedFrom, RotatedTo {}
+/** The table has a column for each field but those that name another credential or key. A field that no event of the credential has set is absent or null. */
+export interface SshCredential
+  extends NewSshCredential,
+    Expiring,
+    Partial<SourceRestriction>,
+    RotatedFrom,
+    RotatedTo,
+    OfDevice {}
 
 /** Only the fields that change. */
 export type SshCredentialUpdate = Partial<Pick<SshCredential, 'description' | 'metadata' | 'acl'>>;
@@ -63,7 +81,7 @@ export function evolve(state: SshCredential | undefined, event: SshCredentialEve
     case 'ssh_credential_source_restriction_changed.v1':
       return state === undefined ? undefined : { ...state, ...event.data };
     case 'ssh_credential_expiry_changed.v1':
-      return state === undefined ? undefined : { ...state, ...event.data, ...expiryOf(event.data) };
+      return state && { ...withoutDevice(state, event.data), ...event.data, ...expiryOf(event.data) };
     case 'ssh_credential_deleted.v1':
       return undefined;
   }
@@ -71,6 +89,10 @@ export function evolve(state: SshCredential | undefined, event: SshCredentialEve
 
 const stateOf = ({ expires_at, ...created }: CreatedSshCredential): SshCredential =>
   expires_at === undefined ? created : { ...created, ...expiryOf({ expires_at }) };
+
+/** A rotation gives the device's name to the new credential. */
+const withoutDevice = (state: SshCredential, { rotated_to }: RotatedTo): SshCredential =>
+  rotated_to === undefined || state.device_name == null ? state : { ...state, device_name: null, device_addr: null };
 
 /** The handler looks up whether the owner is active. The append refuses a key of another account. */
 export const create = (credential: CreatedSshCredential): readonly SshCredentialEvent[] => [

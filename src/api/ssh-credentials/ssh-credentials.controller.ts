@@ -50,6 +50,7 @@ export class SshCredentialsController {
     id: 'listSshCredentials',
     summary: 'List SSH credentials',
     parameters: [...LIST_PARAMETERS, INCLUDE],
+    problems: ['acl_rule_invalid'],
     creation: [CreateSshCredentialBody],
   })
   list(@Read() request: ReadRequest) {

@@ -28,5 +28,6 @@ import { UsedKeys } from './ssh-credentials.read-model.js';
     RotateSshCredentialHandler,
     ...SSH_CREDENTIAL_HANDLERS,
   ],
+  exports: [CredentialUsage, NewCredentials],
 })
 export class SshCredentialsModule {}

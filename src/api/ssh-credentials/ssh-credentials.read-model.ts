@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import { coalescedRows, wantedRows } from '../../database/index.js';
 import { claimValue, entityTable, type ReadModel } from '../../event-log/index.js';
 import { malformed, quoted } from '../../kernel/problem.js';
-import { readFingerprint } from '../../rules/index.js';
+import { compile, parseTargetText, permits, readFingerprint } from '../../rules/index.js';
 import { requireWellFormedId } from '../resources/access-rules.js';
 import { parseTime } from '../resources/expiry/expiry.js';
-import { type ListFilter, OF_OWNER } from '../resources/resource-descriptor.js';
+import { type ListFilter, OF_OWNER, type ScanFilter } from '../resources/resource-descriptor.js';
 import { evolve, type SshCredential, type SshCredentialEvent } from './ssh-credential.js';
 
 const TABLE = entityTable<SshCredential>(
@@ -13,9 +13,13 @@ const TABLE = entityTable<SshCredential>(
   [
     ...(['description', 'metadata', 'public_key', 'acl', 'owner_id'] as const),
     ...(['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclusive'] as const),
-    ...(['expires_at', 'source_cidrs'] as const),
+    ...(['expires_at', 'source_cidrs', 'device_name', 'device_addr'] as const),
   ],
-  (row) => (row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+  // A row with a name is written after all others, since a rotation frees the name in the same append.
+  (row) => [
+    ...(row.device_name == null ? [] : [`name:${row.device_name}`]),
+    ...(row.exclusive === true ? [`key:${row.fingerprint}`] : []),
+  ],
   { kind: 'key', column: 'fingerprint' },
 );
 
@@ -34,6 +38,9 @@ export const sshCredentialsReadModel: ReadModel<SshCredential, SshCredentialEven
 
 /** The unique index that strict mode writes into; violated when two creates of one key race. */
 export const USED_KEY_CONSTRAINT = 'ssh_credentials_exclusive_key';
+
+/** The unique index of an account's devices; violated when two of one name enrol at once. */
+export const DEVICE_NAME_CONSTRAINT = 'ssh_credentials_device_name';
 
 /** An account has one claim for each of its keys. Each claimed value is returned as `id`. */
 const USED_KEYS = {
@@ -130,6 +137,26 @@ const ONLINE: ListFilter<SshCredential> = {
   order: 't.id desc',
   condition: (value) => `(${IS_ONLINE('t')}) = ${value}::boolean`,
 };
+
+/** Letters are compared without their case. */
+const TEXT: ScanFilter<SshCredential> = {
+  name: 'text',
+  read: (text) => text.toLowerCase(),
+  matches: ({ description, metadata }, value) =>
+    description.toLowerCase().includes(value) || metadata.toLowerCase().includes(value),
+};
+
+/** By its rules alone: reservations, its owner and where it comes from may still keep a credential from a target. */
+const PERMITS: ScanFilter<SshCredential> = {
+  name: 'permits',
+  read(text) {
+    parseTargetText(text);
+    return text;
+  },
+  matches: ({ acl }, value) => permits(compile(acl), parseTargetText(value)).permitted,
+};
+
+export const SCANS = [TEXT, PERMITS];
 
 /** The filters of the list. */
 export const FILTERS = [FINGERPRINT, OWNER_ID, EXPIRING_BEFORE, LAST_SEEN_BEFORE, ONLINE];

@@ -17,7 +17,7 @@ import {
 import type { OwnedResourceDescriptor } from '../resources/resource-descriptor.js';
 import { SshCredentialUsage } from './credential-usage.resource.js';
 import { REMOVAL, type SshCredential, type SshCredentialEvent, sshCredentialNotFound } from './ssh-credential.js';
-import { FILTERS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
+import { FILTERS, SCANS, sshCredentialsReadModel } from './ssh-credentials.read-model.js';
 
 const PATH = 'ssh_credentials';
 const TEXTS = textFields("Ada's laptop", '{"team":"infrastructure"}');
@@ -140,6 +140,17 @@ export const LIST_PARAMETERS = [
       'members select among their own.',
     { type: 'string', format: 'date-time' },
   ),
+  queryParameter(
+    'text',
+    'Only credentials with this text in their description or metadata. A page reads 10,000 credentials at most: it may be ' +
+      'empty and have a next page.',
+    { type: 'string', examples: ['camera'] },
+  ),
+  queryParameter(
+    'permits',
+    'Only credentials whose rules permit this target: a domain, `host:port` or `key=value`. Pages are as with `text`.',
+    { type: 'string', examples: ['app.example.com:443'] },
+  ),
   AS_OF,
 ];
 
@@ -154,14 +165,18 @@ export const SSH_CREDENTIALS: OwnedResourceDescriptor<SshCredential, SshCredenti
   },
   removal: REMOVAL,
   filters: FILTERS,
+  scans: SCANS,
   notFound: sshCredentialNotFound,
   toResource,
-  partsOf: ({ expires_at, source_cidrs, rotated_from, rotated_to }) => ({
+  partsOf: ({ expires_at, source_cidrs, rotated_from, rotated_to, device_name, enrolled_by, replaces }) => ({
     expires_at: expires_at?.toISOString() ?? null,
     source_restriction: source_cidrs ? { cidrs: source_cidrs } : null,
     // Both credentials of a rotation name the other.
     rotated_from,
     rotated_to,
+    device_name: device_name ?? undefined,
+    enrolled_by,
+    replaces,
     // The history has it once.
     source_cidrs: null,
   }),

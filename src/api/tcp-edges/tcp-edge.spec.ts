@@ -1,7 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type Decision, expectRepetitionsToRecordNothing, given as givenEvents } from '../../../test/support/given.js';
-import { create, evolve, type ListedHostport, remove, type TcpEdge, type TcpEdgeEvent, update } from './tcp-edge.js';
+import {
+  create,
+  evolve,
+  type ListedHostport,
+  refusePastExpiry,
+  remove,
+  type TcpEdge,
+  type TcpEdgeEvent,
+  type TcpEdgeFields,
+  update,
+} from './tcp-edge.js';
 
 const given = (...events: TcpEdgeEvent[]) => givenEvents(evolve, ...events);
 
@@ -12,16 +22,16 @@ const hostport = (text: string, exclusive = false): ListedHostport => ({
 });
 
 const backend = { enabled: true, backend_id: 'bkdtg_1' };
-const edge: TcpEdge = {
+const edge = {
   description: 'd',
   metadata: 'm',
   hostports: [hostport('A:1'), hostport('b:2', true)],
   backend,
   ip_restriction: null,
   traffic_policy: { enabled: true, value: '{}' },
-};
+} satisfies TcpEdge;
 const created: TcpEdgeEvent = { type: 'tcp_edge_created.v1', data: edge };
-const updated = (data: Partial<TcpEdge>): TcpEdgeEvent => ({ type: 'tcp_edge_updated.v1', data });
+const updated = (data: TcpEdgeFields): TcpEdgeEvent => ({ type: 'tcp_edge_updated.v1', data });
 const deleted: TcpEdgeEvent = { type: 'tcp_edge_deleted.v1', data: {} };
 
 describe('create', () => {
@@ -137,5 +147,28 @@ describe('for every history', () => {
         expect(JSON.parse(JSON.stringify(events))).toEqual(events);
       }),
     );
+  });
+});
+
+describe('the expiry of an edge', () => {
+  const at = '2030-01-31T00:00:00.000Z';
+
+  it('is in the event as text and in the state as a time, and other changes keep it', () => {
+    const events = [created, updated({ expires_at: at }), updated({ description: 'x' })];
+    const state = events.reduce<TcpEdge | undefined>(evolve, undefined);
+    expect(state).toMatchObject({ description: 'x', expires_at: new Date(at) });
+    expect(evolve(state, updated({ expires_at: null }))).toMatchObject({ expires_at: null });
+  });
+
+  it('is no event if it stays what it is', () => {
+    expect(given(created, updated({ expires_at: at })).when((state) => update(state, { expires_at: at }))).toEqual([]);
+    expect(given(created).when((state) => update(state, { expires_at: null }))).toEqual([]);
+  });
+
+  it('is refused in the past, unless it is that of the edge already', () => {
+    const now = new Date('2031-01-01T00:00:00Z');
+    expect(() => refusePastExpiry({ expires_at: at }, now)).toThrow(/in the past/);
+    expect(() => refusePastExpiry({ expires_at: at }, now, { ...edge, expires_at: new Date(at) })).not.toThrow();
+    expect(() => refusePastExpiry({ expires_at: null }, now)).not.toThrow();
   });
 });

@@ -1,19 +1,20 @@
 import { Problem } from '../../kernel/problem.js';
 import { MAX_IP_POLICIES } from '../../rules/index.js';
 import { updatedEvents } from '../resources/changed-fields.js';
+import { type Expiring, type ExpiryChange, expiryOf, refusePast } from '../resources/expiry/expiry.js';
 import type { Backend, IpRestriction, TrafficPolicy } from './edge-modules.js';
 import type { Hostport } from './hostport.js';
 
 /**
  * Storage format: the log holds these types. Add fields as optional; for any other change add a new version.
- * The state is the data of the created event, so both have the same names.
+ * The state is the data of the created event but for the type of its expiry, so both have the same names.
  */
 export type TcpEdgeEvent =
-  | { readonly type: 'tcp_edge_created.v1'; readonly data: TcpEdge }
+  | { readonly type: 'tcp_edge_created.v1'; readonly data: CreatedTcpEdge }
   | {
       readonly type: 'tcp_edge_updated.v1';
       /** Only the changed fields. Lists and modules are complete; a removed module is null. */
-      readonly data: Partial<TcpEdge>;
+      readonly data: TcpEdgeFields;
     }
   | { readonly type: 'tcp_edge_deleted.v1'; readonly data: Readonly<Record<string, never>> };
 
@@ -32,7 +33,7 @@ export interface ListedHostport extends Hostport {
 }
 
 /** The hostports of an edge, and the modules that handle connections to them. */
-export interface TcpEdge {
+interface LastingTcpEdge {
   readonly description: string;
   readonly metadata: string;
   readonly hostports: readonly ListedHostport[];
@@ -41,27 +42,43 @@ export interface TcpEdge {
   readonly traffic_policy: TrafficPolicy | null;
 }
 
+/** The table has a column for each field. Once an edge has expired, no gateway serves it. */
+export interface TcpEdge extends LastingTcpEdge, Expiring {}
+
+interface CreatedTcpEdge extends LastingTcpEdge, Partial<ExpiryChange> {}
+
+/** What a change gives, as events have it. */
+export type TcpEdgeFields = Partial<LastingTcpEdge & ExpiryChange>;
+
 export function evolve(state: TcpEdge | undefined, event: TcpEdgeEvent): TcpEdge | undefined {
   switch (event.type) {
     case 'tcp_edge_created.v1':
-      return event.data;
+      return stateOf(event.data);
     case 'tcp_edge_updated.v1':
-      return state === undefined ? undefined : { ...state, ...event.data };
+      return state && { ...state, ...stateOf(event.data) };
     case 'tcp_edge_deleted.v1':
       return undefined;
   }
+}
+
+const stateOf = <Fields extends Partial<ExpiryChange>>({ expires_at, ...fields }: Fields) =>
+  expires_at === undefined ? fields : { ...fields, ...expiryOf({ expires_at }) };
+
+/** Throws Problem for a new expiry that is over. `at` is the time of the event. */
+export function refusePastExpiry({ expires_at }: TcpEdgeFields, at: Date, edge?: TcpEdge): void {
+  if (expires_at != null && expires_at !== edge?.expires_at?.toISOString()) refusePast(new Date(expires_at), at);
 }
 
 /**
  * An absent field becomes empty; an absent module becomes null. Throws Problem. No decision of an edge checks its caller: an edge has no
  * owner and the API requires no role, so every principal of the account may create, change and delete edges.
  */
-export function create(fields: Partial<TcpEdge>): readonly TcpEdgeEvent[] {
+export function create(fields: TcpEdgeFields): readonly TcpEdgeEvent[] {
   refuseTooManyPolicies(fields, EMPTY);
   return [{ type: 'tcp_edge_created.v1', data: { ...EMPTY, ...fields } }];
 }
 
-const EMPTY: TcpEdge = {
+const EMPTY: LastingTcpEdge = {
   description: '',
   metadata: '',
   hostports: [],
@@ -71,16 +88,16 @@ const EMPTY: TcpEdge = {
 };
 
 /** An absent field stays as it is. A module replaces the old module as a whole; null removes it. Throws Problem. */
-export function update(edge: TcpEdge | undefined, changes: Partial<TcpEdge>): readonly TcpEdgeEvent[] {
+export function update(edge: TcpEdge | undefined, changes: TcpEdgeFields): readonly TcpEdgeEvent[] {
   if (edge === undefined) throw tcpEdgeNotFound();
   refuseTooManyPolicies(changes, edge);
   const { hostports } = changes;
   const wanted = hostports === undefined ? changes : { ...changes, hostports: keepListed(hostports, edge.hostports) };
-  return updatedEvents('tcp_edge_updated.v1', wanted, edge);
+  return updatedEvents('tcp_edge_updated.v1', wanted, { ...edge, expires_at: edge.expires_at?.toISOString() ?? null });
 }
 
 /** What is stored may be repeated: earlier versions had another maximum. */
-function refuseTooManyPolicies({ ip_restriction }: Partial<TcpEdge>, before: TcpEdge): void {
+function refuseTooManyPolicies({ ip_restriction }: TcpEdgeFields, before: LastingTcpEdge): void {
   const ids = ip_restriction?.ip_policy_ids ?? [];
   const isRepeated = JSON.stringify(ids) === JSON.stringify(before.ip_restriction?.ip_policy_ids);
   if (ids.length <= MAX_IP_POLICIES || isRepeated) return;

@@ -2,14 +2,16 @@ import { omitUndefined } from '../../kernel/omit-undefined.js';
 import { malformed, Problem } from '../../kernel/problem.js';
 import { MAX_IP_POLICIES } from '../../rules/index.js';
 import { atMostBytes, Flag, List, ObjectOf, Text } from '../http/validated-body.js';
+import { parseTime } from '../resources/expiry/expiry.js';
+import { EXPIRES_AT } from '../resources/expiry/expiry.resource.js';
 import { Description, Envelope, Metadata, textFields } from '../resources/fields.js';
 import { readOnly } from '../resources/read-only-fields.js';
 import { MAX_TRAFFIC_POLICY_BYTES, parseBackend, parseIpRestriction, parseTrafficPolicy } from './edge-modules.js';
 import { type Hostport, MAX_HOSTPORT_BYTES, parseHostport } from './hostport.js';
-import type { TcpEdge } from './tcp-edge.js';
+import type { TcpEdgeFields } from './tcp-edge.js';
 
 /** The caller's input for an edge, in canonical form. An absent field was not sent. */
-interface TcpEdgeInput extends Partial<Omit<TcpEdge, 'hostports'>> {
+interface TcpEdgeInput extends Omit<TcpEdgeFields, 'hostports'> {
   readonly hostports?: readonly Hostport[];
 }
 
@@ -80,13 +82,14 @@ export class CreateTcpEdgeBody extends Envelope {
   @ObjectOf(IpRestrictionBody, { description: 'IP policies that decide which clients may connect.' })
   ip_restriction?: IpRestrictionBody;
   @ObjectOf(TrafficPolicyBody, { description: 'Policy for the traffic.' }) traffic_policy?: TrafficPolicyBody;
+  @Text(EXPIRES_AT) expires_at?: string;
 }
 
 export class UpdateTcpEdgeBody extends CreateTcpEdgeBody {}
 
 /** Reads a body into canonical form. */
 export function edgeInput(body: CreateTcpEdgeBody): TcpEdgeInput {
-  const { description, metadata, hostports, backend, ip_restriction, traffic_policy } = body;
+  const { description, metadata, hostports, backend, ip_restriction, traffic_policy, expires_at } = body;
   return omitUndefined({
     description,
     metadata,
@@ -94,6 +97,7 @@ export function edgeInput(body: CreateTcpEdgeBody): TcpEdgeInput {
     backend: backend && parseBackend(backend, 'backend.'),
     ip_restriction: ip_restriction && parseIpRestriction(ip_restriction, 'ip_restriction.'),
     traffic_policy: traffic_policy && parseTrafficPolicy(traffic_policy, 'traffic_policy.'),
+    expires_at: expires_at === undefined ? undefined : parseTime('expires_at', expires_at).toISOString(),
   });
 }
 

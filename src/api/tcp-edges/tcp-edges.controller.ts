@@ -5,8 +5,9 @@ import { Context, Read, type ReadRequest, type RequestContext } from '../http/re
 import { Body } from '../http/validated-body.js';
 import { HistoryResource } from '../resources/history.resource.js';
 import { Reads } from '../resources/reads.js';
+import { ShowNothing } from '../resources/show-part.js';
 import { CreateTcpEdgeBody, UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
-import { CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.handlers.js';
+import { ChangeEdgeModule, CreateTcpEdge, DeleteTcpEdge, UpdateTcpEdge } from './tcp-edges.handlers.js';
 import { TCP_EDGES, TcpEdgeResource } from './tcp-edges.resource.js';
 
 const FIELD_PROBLEMS = [
@@ -67,6 +68,14 @@ export class TcpEdgesController {
   })
   update(@Context() context: RequestContext, @Param('id') id: string, @Body() body: UpdateTcpEdgeBody) {
     return this.commands.execute(new UpdateTcpEdge(context, id, body));
+  }
+
+  @Delete(':id/expiry')
+  @HttpCode(204)
+  @ShowNothing()
+  @ApiDelete({ id: 'deleteTcpEdgeExpiry', summary: 'Let a TCP edge never expire', problems: ['edge_not_found'] })
+  deleteExpiry(@Context() context: RequestContext, @Param('id') id: string) {
+    return this.commands.execute(new ChangeEdgeModule(context, id, { expires_at: null }));
   }
 
   @Delete(':id')

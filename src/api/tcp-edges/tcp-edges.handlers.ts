@@ -4,14 +4,14 @@ import { Changes } from '../resources/changes.js';
 import { CreateCommand, DeleteCommand, UpdateCommand } from '../resources/commands.js';
 import type { ModuleName } from './edge-modules.js';
 import { HostportClaims } from './hostport-claims.js';
-import { create, remove, type TcpEdge, update } from './tcp-edge.js';
+import { create, refusePastExpiry, remove, type TcpEdge, type TcpEdgeFields, update } from './tcp-edge.js';
 import { type CreateTcpEdgeBody, edgeInput, type UpdateTcpEdgeBody } from './tcp-edges.bodies.js';
 import { TCP_EDGES } from './tcp-edges.resource.js';
 
 export class CreateTcpEdge extends CreateCommand<CreateTcpEdgeBody> {}
 export class UpdateTcpEdge extends UpdateCommand<UpdateTcpEdgeBody> {}
-/** PUT and DELETE of a module; null removes it. */
-export class ChangeEdgeModule extends UpdateCommand<Partial<Pick<TcpEdge, ModuleName>>> {}
+/** PUT and DELETE of a module or the expiry; null removes it. */
+export class ChangeEdgeModule extends UpdateCommand<Pick<TcpEdgeFields, ModuleName | 'expires_at'>> {}
 export class DeleteTcpEdge extends DeleteCommand {}
 
 @CommandHandler(CreateTcpEdge)
@@ -24,8 +24,10 @@ class CreateTcpEdgeHandler implements ICommandHandler<CreateTcpEdge> {
   execute({ context, body }: CreateTcpEdge) {
     const { hostports = [], ...others } = edgeInput(body);
     const { accountId } = context;
-    const decide = async (edgeId: string, _: RequestContext, at: Date) =>
-      create({ ...others, hostports: await this.claims.claim({ edgeId, accountId }, hostports, at) });
+    const decide = async (edgeId: string, _: RequestContext, at: Date) => {
+      refusePastExpiry(others, at);
+      return create({ ...others, hostports: await this.claims.claim({ edgeId, accountId }, hostports, at) });
+    };
     const refusals = this.claims.refusals({ edgeId: 'a new edge', accountId }, hostports);
     return this.changes.create(TCP_EDGES, context, decide, { refusals });
   }
@@ -43,6 +45,7 @@ class UpdateTcpEdgeHandler implements ICommandHandler<UpdateTcpEdge> {
     const claimant = { edgeId: id, accountId: context.accountId };
     const decide = async (edge: TcpEdge | undefined, _: RequestContext, at: Date) => {
       // An unknown edge is 404 and not 409.
+      if (edge !== undefined) refusePastExpiry(others, at, edge);
       if (edge === undefined || hostports === undefined) return update(edge, others);
       return update(edge, { ...others, hostports: await this.claims.claim(claimant, hostports, at) });
     };

@@ -3,7 +3,10 @@ import { coalescedByAccount, onPrimary, queryNamed, type Ref } from '../../datab
 import { claimValue, type Entity, entityTable, type ReadModel, type Row, type Table } from '../../event-log/index.js';
 import { evolve, type TcpEdge, type TcpEdgeEvent } from './tcp-edge.js';
 
-const COLUMNS = ['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const;
+const COLUMNS = [
+  ...(['description', 'metadata', 'hostports', 'backend', 'ip_restriction', 'traffic_policy'] as const),
+  'expires_at',
+] as const;
 
 /** One row for each edge and canonical hostport, even if the edge lists it in several spellings. */
 const HOSTPORTS: Table<TcpEdge> = {
@@ -57,8 +60,9 @@ const BY_HOSTPORTS = onPrimary({
     cross join lateral (select coalesce(array_agg(l.edge_id), '{}') as ids from (${LISTING}) l) listing
     left join lateral (
       select l.account_id, l.edge_id from (${LISTING}) l
-      cross join lateral (select e.backend from tcp_edges e where e.account_id = l.account_id and e.id = l.edge_id limit 1) e
-      where (e.backend ->> 'enabled')::boolean order by l.listed_at, l.edge_id limit 1
+      cross join lateral (select e.backend, e.expires_at from tcp_edges e where e.account_id = l.account_id and e.id = l.edge_id limit 1) e
+      where (e.backend ->> 'enabled')::boolean and (e.expires_at <= statement_timestamp()) is not true
+      order by l.listed_at, l.edge_id limit 1
     ) served on true`,
 });
 
@@ -67,7 +71,7 @@ export interface EdgesAt {
   readonly hostport: string;
   /** At most MAX_EDGES_OF_A_HOSTPORT. */
   readonly ids: readonly string[];
-  /** The first one whose backend is enabled. */
+  /** The first one that has not expired and whose backend is enabled. */
   readonly served?: Ref;
 }
 

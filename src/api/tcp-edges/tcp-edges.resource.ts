@@ -1,6 +1,7 @@
 import type { Entity } from '../../event-log/index.js';
 import { ApiField, ApiSchemaName } from '../http/openapi/decorators.js';
 import { EXAMPLE_BASE_URL, EXAMPLE_KSUID } from '../http/openapi/parts.js';
+import { EXPIRES_AT } from '../resources/expiry/expiry.resource.js';
 import { describedResource } from '../resources/fields.js';
 import type { ResourceDescriptor } from '../resources/resource-descriptor.js';
 import { BACKEND, IP_POLICY, type ModuleName } from './edge-modules.js';
@@ -87,6 +88,8 @@ export class TcpEdgeResource extends describedResource(PATH, 'edgtcp', TEXTS) {
     nullable: true,
   })
   traffic_policy!: TrafficPolicyResource | null;
+  @ApiField({ ...EXPIRES_AT, required: false, description: `${EXPIRES_AT.description} Absent: never.` })
+  expires_at?: string;
 }
 
 type Modules = Pick<TcpEdgeResource, ModuleName>;
@@ -103,9 +106,10 @@ export const TCP_EDGES: ResourceDescriptor<TcpEdge, TcpEdgeEvent> = {
   },
   notFound: tcpEdgeNotFound,
   toResource,
+  partsOf: ({ expires_at }) => ({ expires_at: expires_at?.toISOString() ?? null }),
 };
 
-/** The one rendering for create, get, list and update. Every field is there; an absent module is null. */
+/** The one rendering for create, get, list and update. Every field is there; an absent module is null. An expiry is shown where it is set. */
 export function toResource(edge: Entity<TcpEdge>, baseUrl: string): TcpEdgeResource {
   return {
     id: edge.id,
@@ -115,6 +119,7 @@ export function toResource(edge: Entity<TcpEdge>, baseUrl: string): TcpEdgeResou
     metadata: edge.metadata,
     hostports: edge.hostports.map(({ text }) => text),
     ...toModules(edge, baseUrl),
+    ...(edge.expires_at && { expires_at: edge.expires_at.toISOString() }),
   };
 }
 

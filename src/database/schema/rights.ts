@@ -11,6 +11,7 @@ export const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   accounts: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   principals: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   api_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
+  enrollment_keys: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   ssh_credentials: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   ip_policies: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   ip_policy_rules: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],

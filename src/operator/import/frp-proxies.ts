@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CallerResource } from '../../api/caller/caller.resource.js';
+import { boundBy, sshLine } from '../../api/caller/ssh-line.js';
 import { GATEWAY } from '../../gateway/index.js';
 import { messageOf } from '../../kernel/error-message.js';
 import { UsageError } from '../../kernel/operator-error.js';
 import { parsePublicKey } from '../../rules/index.js';
 import { serviceOf } from '../http/destination.js';
-import { sshLine } from '../verbs/next-step.js';
 import { readFrpClient } from './frp-client.js';
 import { FirstPlaces, Left, orLeft } from './left.js';
 import { type ImportOptions, importAll, type Line, owned } from './report.js';
@@ -43,7 +43,7 @@ export async function importFrp(files: readonly string[], options: FrpOptions): 
           credential: owned({ public_key, acl, description: `frp ${label}` }, options),
           fingerprint,
           edge: { hostport: `${host}:${remotePort}`, label },
-          next: `${sshLine(address, { acl, keyFile }, local)}${isServed ? '' : `; no gateway serves the port ${remotePort}: its GATEWAY_EDGE_PORTS is ${edgePorts}`}`,
+          next: `${sshLine(address, { target: boundBy(acl), keyFile }, local)}${isServed ? '' : `; no gateway serves the port ${remotePort}: its GATEWAY_EDGE_PORTS is ${edgePorts}`}`,
         };
       };
       return { ...at, read };

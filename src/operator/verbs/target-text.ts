@@ -4,10 +4,3 @@ import type { TargetForm } from '../../api/tunnel-sessions/open-sessions.js';
 export function textOfTarget({ domain, address, label }: TargetForm): string {
   return domain ?? address ?? (label === undefined ? '' : `${label.key}=${label.value}`);
 }
-
-/** What `ssh -R` binds: what the first rule permits, or a label. */
-export function boundBy(acl: readonly string[]): string {
-  const [, rule = 'app=web'] = /^bind:(.+)$/.exec(acl[0] ?? '') ?? [];
-  const bound = rule.replaceAll('*', 'x');
-  return bound.includes('=') || !bound.includes(':') ? `${bound}:0` : bound;
-}

@@ -8,7 +8,7 @@ import { sourceOf } from '../../../rules/index.js';
 import { Authenticator } from '../../http/authenticator.js';
 import { isSafeMethod } from '../../http/preconditions.js';
 import { ipOf } from '../../http/request-context.js';
-import { refuseUnlessMayChange } from '../../resources/access-rules.js';
+import { refuseUnlessMayChange, unknownEnrollmentKey } from '../../resources/access-rules.js';
 import { hashToken } from '../api-keys/api-key.js';
 import type { DeploymentTokens } from './deployment-tokens.js';
 import type { FailureLimit } from './failure-limit.js';
@@ -41,6 +41,19 @@ const CALLERS_BY_TOKENS = onPrimary({
     cross join lateral (select * from principals p where p.account_id = k.account_id and p.id = k.owner_id limit 1) p`,
 });
 
+/**
+ * The same of an enrollment key, which is no API key: it opens one route. It is the principal of what it does, as a member
+ * who owns nothing.
+ */
+const ENROLLERS_BY_TOKENS = onPrimary({
+  name: 'enrollers_by_tokens',
+  text: `select k.token_hash as hash, k.account_id as "accountId", k.id as "principalId", 'bot' as kind, 'member' as role,
+      true as "isActive", coalesce(k.expires_at <= statement_timestamp(), false) as "isExpired", case when $2::boolean then
+        (select h.rights_position::float8 from log_heads h where h.account_id = k.account_id) end as "rightsPosition"
+    from unnest($1::text[]) as wanted(hash)
+    cross join lateral (select * from enrollment_keys k where k.token_hash = wanted.hash limit 1) k`,
+});
+
 /** The programs of the deployment, by the name that messages give their tokens. */
 interface Programs {
   readonly 'gateway token': Gateway;
@@ -68,16 +81,20 @@ export class Authentication extends Authenticator {
     super();
   }
 
-  private readonly forRead = coalesced((tokens) => this.callersBy(tokens, { isChange: false }));
-  private readonly forChange = coalesced((tokens) => this.callersBy(tokens, { isChange: true }));
+  private readonly forRead = coalesced((tokens) => this.callersBy(CALLERS_BY_TOKENS, tokens, { isChange: false }));
+  private readonly forChange = coalesced((tokens) => this.callersBy(CALLERS_BY_TOKENS, tokens, { isChange: true }));
+  private readonly forEnrollment = coalesced((tokens) =>
+    this.callersBy(ENROLLERS_BY_TOKENS, tokens, { isChange: true }),
+  );
 
   /** Only hashes of the tokens go to the database. */
   private async callersBy(
+    statement: typeof CALLERS_BY_TOKENS,
     tokens: readonly string[],
     { isChange }: { readonly isChange: boolean },
   ): Promise<ReadonlyMap<string, FoundCaller | undefined>> {
     const hashes = tokens.map(hashToken);
-    const { rows } = await queryNamed<CallerRow>(this.pool, CALLERS_BY_TOKENS, [hashes, isChange]);
+    const { rows } = await queryNamed<CallerRow>(this.pool, statement, [hashes, isChange]);
     const callers = new Map(rows.map((row) => [row.hash, toFoundCaller(row)]));
     return new Map(tokens.map((token, n) => [token, callers.get(hashes[n] ?? '')]));
   }
@@ -136,8 +153,18 @@ export class Authentication extends Authenticator {
     }
   }
 
+  private async enrollerOf(request: FastifyRequest): Promise<Caller> {
+    const token = tokenOf(request.headers.authorization, 'enrollment key');
+    refuseTooLong(token, 'enrollment key');
+    const found = await this.forEnrollment(token);
+    if (found === undefined) throw unknownEnrollmentKey();
+    if (!found.isExpired) return found.caller;
+    throw new Problem('api_key_unknown', 'The enrollment key has expired; ask for another one.');
+  }
+
   /** `mayCreate`: whether a first sign-in by OpenID Connect may create its user. */
   private async callerOf(request: FastifyRequest, mayCreate = true): Promise<Caller> {
+    if (request.routeOptions.config.isForEnrollment === true) return this.enrollerOf(request);
     const token = tokenOf(request.headers.authorization);
     if (this.oidc !== undefined && isJwt(token)) return this.oidc.authenticate(token, request, mayCreate);
     refuseTooLong(token, 'API key');
@@ -181,7 +208,7 @@ const toFoundCaller = ({ hash: _, isActive, isExpired, rightsPosition, ...caller
 });
 
 /** The kind of token that a route needs; messages name it, so that the reader looks at the right one. */
-type Credential = 'API key' | keyof Programs;
+type Credential = 'API key' | 'enrollment key' | keyof Programs;
 
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 
@@ -217,5 +244,4 @@ function refuseTooLong(token: string, credential: Credential): void {
 const malformedCredential = (credential: Credential): Problem =>
   new Problem('api_key_malformed', `The ${credential} does not have the form of ${withArticle(credential)}.`);
 
-const withArticle = (credential: Credential): string =>
-  credential === 'API key' ? `an ${credential}` : `a ${credential}`;
+const withArticle = (credential: Credential): string => `${/^[ae]/i.test(credential) ? 'an' : 'a'} ${credential}`;

@@ -47,7 +47,10 @@ const CHANGES = onPrimary({
       select s.account_id, (
           select e.data::json ->> 'ip_policy_id' from events e
           where e.account_id = s.account_id and e.stream_id = s.stream_id and e.stream_version = 1
-        ) from streams s where left(s.stream_id, 4) = 'ipr_'),
+        ) from streams s where left(s.stream_id, 4) = 'ipr_'
+      union
+      (select t.account_id, t.id from tcp_edges t where t.expires_at > $2::timestamptz and t.expires_at <= $3::timestamptz
+        limit ${MAX_CHANGES + 1})),
     listed as materialized (
       select c.account_id, c.id, array(
           select h.hostport from tcp_edge_hostports h
@@ -65,7 +68,7 @@ const CHANGES = onPrimary({
       select account_id, id, hostports from listed
       union all
       select distinct account_id, '', array[hostport] from concerned)
-    select (select count(*) from names) > ${MAX_CHANGES}
+    select greatest((select count(*) from names), (select count(*) from changed)) > ${MAX_CHANGES}
         or (select count(*) from concerned) + (select coalesce(sum(cardinality(hostports)), 0) from listed)
           > ${MAX_HOSTPORTS} as "isTooMany",
       (select coalesce(json_agg(json_build_object('accountId', account_id, 'id', id, 'hostports',

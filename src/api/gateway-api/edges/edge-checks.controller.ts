@@ -7,6 +7,7 @@ import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
 import { addressTarget, ReservedNames } from '../../reservations/reserved-names.js';
+import type { Expiring } from '../../resources/expiry/expiry.js';
 import { foundIn, Reads } from '../../resources/reads.js';
 import { TCP_EDGES } from '../../tcp-edges/tcp-edges.resource.js';
 import { NOT_CONSIDERED_OF_EDGES } from '../checks/as-of.resource.js';
@@ -15,9 +16,13 @@ import { type Endpoint, readDestination, readSource, serverAt } from '../traffic
 import { type BeyondMaximum, beyondMaximum } from './closed-edge.js';
 import { checkEdge } from './edge-check.js';
 import { EdgePolicies } from './edge-policies.js';
-import { EdgeCheckBody, NotServedHostport, TcpEdgeCheck } from './edges.resource.js';
+import { EdgeCheckBody, EXPIRED, NotServedHostport, TcpEdgeCheck } from './edges.resource.js';
 import { LoggedPolicies } from './logged-policies.js';
 import { type ReadEdge, ReadEdges } from './read-edges.js';
+
+/** A check asks and changes nothing, so the clock of the service will do. */
+const isExpired = ({ expires_at }: Expiring, past: Past | undefined): boolean =>
+  expires_at != null && expires_at.getTime() <= (past?.moment.timeMs ?? Date.now());
 
 @ApiTag('Checks', 'edgtcp')
 @Controller(TCP_EDGES.path)
@@ -84,11 +89,14 @@ export class EdgeChecksController {
 
   private async notServed(
     accountId: string,
-    { edge: { hostports }, trafficPolicy }: ReadEdge,
+    { edge, trafficPolicy }: ReadEdge,
     beyond: BeyondMaximum | undefined,
     past: Past | undefined,
   ): Promise<NotServedHostport[]> {
-    const closed = beyond ?? (trafficPolicy instanceof UnreadablePolicy ? 'traffic_policy_unreadable' : undefined);
+    const closed =
+      (isExpired(edge, past) ? EXPIRED : beyond) ??
+      (trafficPolicy instanceof UnreadablePolicy ? 'traffic_policy_unreadable' : undefined);
+    const { hostports } = edge;
     const targets = hostports.map(({ canonical }) => addressTarget(canonical));
     const { refusalOf } = await (past === undefined
       ? this.reserved.read(targets)

@@ -120,6 +120,9 @@ export class EdgeCheck {
   traffic_policy!: TrafficPolicyCheck | null;
 }
 
+/** Why an edge is served nowhere any more. */
+export const EXPIRED = 'edge_expired';
+
 export class NotServedHostport {
   @ApiField({ description: 'The hostport, as the edge lists it.', example: '1.tcp.example.com:20000' })
   hostport!: string;
@@ -127,11 +130,11 @@ export class NotServedHostport {
     description:
       'Why. `reserved_elsewhere`: another account has reserved the hostport, or a domain that covers its host. ' +
       '`not_reserved`: it is in a pool and nobody has reserved it, or its reservation was deleted a ' +
-      `short time ago. ${BEYOND}. \`${UNREADABLE}\`: the traffic policy cannot be applied, see \`traffic_policy.error\`.`,
-    enum: [...RESERVATION_REASONS, ...BEYOND_MAXIMUM, UNREADABLE],
+      `short time ago. ${BEYOND}. \`${UNREADABLE}\`: the traffic policy cannot be applied, see \`traffic_policy.error\`. \`${EXPIRED}\`: it has expired.`,
+    enum: [...RESERVATION_REASONS, ...BEYOND_MAXIMUM, UNREADABLE, EXPIRED],
     example: 'not_reserved',
   })
-  reason!: ReservationReason | BeyondMaximum | typeof UNREADABLE;
+  reason!: ReservationReason | BeyondMaximum | typeof UNREADABLE | typeof EXPIRED;
 }
 
 export class TcpEdgeCheck extends EdgeCheck {

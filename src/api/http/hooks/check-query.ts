@@ -58,7 +58,7 @@ const WORDS_OF_OTHERS: ReadonlySet<string> = new Set([
 export const PARAMETERS_OF_LISTS: readonly string[] = [
   ...['limit', 'before_id', 'after', 'as_of', 'since', 'until', 'stream', 'type', 'actor', 'host', 'online', 'include'],
   ...['fingerprint', 'owner_id', 'credential_id', 'edge_id', 'gateway_name', 'expiring_before', 'last_seen_before'],
-  ...['ended_after', 'ended_before', 'allowed', 'reason', 'target', 'ip_policy_id'],
+  ...['ended_after', 'ended_before', 'allowed', 'reason', 'target', 'ip_policy_id', 'text', 'permits'],
 ];
 const MAX_EDITS = 2;
 
