@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Read model of SSH credentials. The columns after owner_id are for gateways, but for the last two. */
-export class SshCredentials1796256000003 extends Topic {
+export class SshCredentials1796428800003 extends Topic {
   protected readonly schema = `
     -- The SHA-256 of an ACL, by which instances keep its compiled form. PostgreSQL computes it, so it is right whoever edits the
     -- row. PostgreSQL declares the cast of text[] to text stable, for the sake of other types: of texts it is immutable.

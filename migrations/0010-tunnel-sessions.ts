@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** What is open now, as gateways report it. Not read models: no event makes these rows. */
-export class TunnelSessions1796256000010 extends Topic {
+export class TunnelSessions1796428800010 extends Topic {
   protected readonly schema = `
     -- A run of a gateway, from its start to its end or its silence. token is the name of its token, or the SHA-256 of a token
     -- without a name; gateway_account is null for all accounts. whole_at is null until the gateway has reported all that is open.
@@ -49,11 +49,14 @@ export class TunnelSessions1796256000010 extends Topic {
       bytes_out bigint,
       connections bigint,
       reported bigint not null,
+      doubled boolean not null default false,
       transaction_id xid8 not null default pg_current_xact_id(),
       constraint tunnel_sessions_pk primary key (account_id, id)
     ) with (fillfactor = 70);
     create index tunnel_sessions_owner on tunnel_sessions (account_id, owner_id, id);
     create index tunnel_sessions_credential on tunnel_sessions (account_id, credential_id, id);
+    -- Which keys are live from several sources.
+    create index tunnel_sessions_source on tunnel_sessions (account_id, credential_id, source);
     create index tunnel_sessions_gateway on tunnel_sessions (gateway_id, account_id, id);
     create index tunnel_sessions_transaction on tunnel_sessions (transaction_id);
     -- Whether an id is of another account. As with credentials, no plan takes it for a page of an account.

@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Tunnel sessions, tunnels and edge connections that ended, and what keeps the partitions of all records. The time in an id is
  * the time of the end.
  */
-export class TunnelRecords1796256000011 extends Topic {
+export class TunnelRecords1796428800011 extends Topic {
   protected readonly schema = `
     -- settled_at: from then on the row does not change, and an hour of records is sealed by it. It is when the row was written. A
     -- session that was lost with its gateway may be open still and lose its record: it is settled two days later.

@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Read model of the keys by which devices make their own credentials. */
-export class EnrollmentKeys1796256000013 extends Topic {
+export class EnrollmentKeys1796428800013 extends Topic {
   protected readonly schema = `
     -- name: null means any device. expires_at: null means never.
     create table enrollment_keys (

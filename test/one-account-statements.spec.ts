@@ -69,7 +69,7 @@ const WITHOUT_ACCOUNT = {
     ...['count_credential_presence', 'record_edge_connections', 'stopped_sessions_of_gateway'],
     ...['count_use_of_sessions', 'count_use_of_tunnels', 'unreported_sessions', 'unreported_tunnels'],
     ...['forget_ends_of_sessions', 'forget_ends_of_tunnels'],
-    ...['look_for_silent_gateways', 'silent_gateways', 'lock_silent_gateway'],
+    ...['look_for_silent_gateways', 'silent_gateways', 'lock_silent_gateway', 'mark_doubled_sessions'],
   ],
   'metrics of the operator': ['log_size', 'count_alarms'],
   'its index begins with the account within an expression, and beside it PostgreSQL must have no other one to take': [

@@ -51,6 +51,49 @@ const soon = (expectation: () => unknown) => eventually(expectation, WITHIN_MS);
 const openOf = async ({ client }: TestPrincipal): Promise<string[]> =>
   (await client.get('/tunnel_sessions')).body.tunnel_sessions.map(({ id }: { id: string }) => id);
 
+describe('a key that is live from two sources', () => {
+  const doubled = async () =>
+    (await tenant.client.get('/tunnel_sessions')).body.tunnel_sessions.map((one: { doubled: boolean }) => one.doubled);
+  const metric = async () =>
+    /^tunnel_access_doubled_keys (\d+)$/m.exec((await service.gateway.get('/ssh_gateway/metrics')).body)?.[1];
+
+  it('for longer than 60 s is doubled in its sessions, their news and a metric, until one of them has ended', async () => {
+    const stream = await follow();
+    const [one, other] = [
+      newSession(credential, { ago_ms: 70_000, source: '203.0.113.9' }),
+      newSession(credential, { ago_ms: 61_000, source: '203.0.113.10' }),
+    ];
+    await gateway.whole({ sessions: [one, other] });
+    await eventually(async () => expect(await doubled()).toEqual([true, true]), 15_000);
+    await soon(() =>
+      expect(
+        told(stream)
+          .filter(([event]) => event === 'doubled')
+          .sort(),
+      ).toEqual([one, other].map(({ id }) => ['doubled', id]).sort()),
+    );
+    expect(await metric()).toBe('1');
+    await gateway.send({ ended_sessions: [endOf(other)] });
+    await eventually(async () => expect(await doubled()).toEqual([false]), 15_000);
+    await eventually(async () => expect(await metric()).toBe('0'));
+    stream.close();
+  });
+
+  it('is not doubled while one of them is younger, nor by two sessions from one source, nor by another key', async () => {
+    const another = await credentialOf(service, tenant);
+    await gateway.whole({
+      sessions: [
+        newSession(credential, { ago_ms: 70_000, source: '203.0.113.9' }),
+        newSession(credential, { ago_ms: 70_000, source: '203.0.113.9' }),
+        newSession(credential, { ago_ms: 1_000, source: '203.0.113.10' }),
+        newSession(another, { ago_ms: 70_000, source: '203.0.113.11' }),
+      ],
+    });
+    await sleep(6_000);
+    expect(await doubled()).toEqual([false, false, false, false]);
+  });
+});
+
 describe('the news of sessions', () => {
   it('tell what opens and what ends, within 5 s and with the reason', async () => {
     const stream = await follow();

@@ -135,7 +135,8 @@ export function Now({ route }: { readonly route: Route }) {
             {textsOf(session).map((text) => (
               <code key={text}>{text} </code>
             ))}
-            {session.tunnels.length === 0 ? <Mark kind="warn">no tunnel</Mark> : <Mark kind="on">open</Mark>}
+            {session.tunnels.length === 0 ? <Mark kind="warn">no tunnel</Mark> : <Mark kind="on">open</Mark>}{' '}
+            {session.doubled && <Mark kind="bad">key used twice</Mark>}
           </>
         ) : (
           device && <Away device={device} end={endOf(device)} />

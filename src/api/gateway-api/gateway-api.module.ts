@@ -17,6 +17,7 @@ import { ServedEdgesController } from './edges/served-edges.controller.js';
 import { GatewayMetricsController } from './gateway-metrics.controller.js';
 import { CredentialChanges } from './revocations/credential-changes.js';
 import { RevocationsController } from './revocations/revocations.controller.js';
+import { DoubledKeys } from './sessions/doubled-keys.js';
 import { SessionReports } from './sessions/session-reports.js';
 import { SessionReportsController } from './sessions/sessions.controller.js';
 import { SilentGateways } from './sessions/silent-gateways.js';
@@ -55,6 +56,7 @@ const warn = (message: string): void => logger.warn(message);
     GatewayAnswers,
     SessionReports,
     SilentGateways,
+    DoubledKeys,
   ],
 })
 export class GatewayApiModule {}

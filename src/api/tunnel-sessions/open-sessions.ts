@@ -28,6 +28,7 @@ export interface OpenSession extends OpenRow {
   readonly gateway_name: string | null;
   readonly fingerprint: string | null;
   readonly source: string | null;
+  readonly doubled: boolean;
   readonly client: string | null;
   /** The newest ones. */
   readonly tunnels: readonly { readonly id: string; readonly targets: readonly TargetForm[] }[];
@@ -47,7 +48,7 @@ export interface WantedOpen {
 export const MAX_TUNNELS_OF_SESSION = 100;
 
 const COUNTERS = `t.bytes_in::float8 as bytes_in, t.bytes_out::float8 as bytes_out, t.connections::float8 as connections`;
-const SESSION = `select t.account_id, t.id, t.credential_id, t.owner_id, t.gateway_id, t.gateway_name, t.fingerprint, t.source,
+const SESSION = `select t.account_id, t.id, t.credential_id, t.owner_id, t.gateway_id, t.gateway_name, t.fingerprint, t.source, t.doubled,
   t.client, t.started_at, ${COUNTERS}, (select coalesce(json_agg(json_build_object('id', n.id, 'targets', n.targets)
       order by n.id desc), '[]') from (
     select b.id, b.targets from tunnels b

@@ -30,8 +30,8 @@ export class SessionChangesController {
       id: 'followTunnelSessions',
       summary: 'Follow the tunnel sessions that open and end',
       description:
-        'Server-Sent Events. `ready` says that no later change will be missed, so list the sessions after it. `opened` and `ended` ' +
-        'come within seconds. Their data is that of the lists, with `session_id`. A session that opens and ends at once ' +
+        'Server-Sent Events. `ready` says that no later change will be missed, so list the sessions after it. `opened`, `ended` and ' +
+        '`doubled` (its key is live from two sources) come within seconds. Their data is that of the lists, with `session_id`. A session that opens and ends at once ' +
         'has its end alone. One whose gateway was silent ends with the reason `gateway_lost`, and opens again when it is back. An ' +
         'event may tell what the list had already. Members hear of the credentials that they own. When the stream ends or leaves ' +
         'out a number, open another one and list again; `/tunnel_session_records` has what ended.',

@@ -17,9 +17,9 @@ const MAX_STREAMS_OF_USER = 5;
 /** Clocks of instances may differ by this. */
 const MAX_SKEW_MS = 3_600_000;
 
-/** A session that opened or ended. */
+/** A session that opened or ended, or whose key is live from two sources. */
 export interface ChangedSession extends Ref {
-  readonly name: 'opened' | 'ended';
+  readonly name: 'opened' | 'doubled' | 'ended';
   readonly ownerId: string;
   readonly data: object;
 }
@@ -32,7 +32,7 @@ const OF_SESSION = `account_id as "accountId", owner_id as "ownerId"`;
 const ended = (isNew: string): string => `select 'ended' as name, ${OF_SESSION}, session_id as id,
     json_build_object('session_id', session_id, ${SHOWN}, 'ended_at', ended_at, 'reason', reason) as data
   from tunnel_session_records where id >= $2 and ${isNew}`;
-const opened = (isNew: string): string => `select 'opened', ${OF_SESSION}, id,
+const opened = (isNew: string): string => `select case when doubled then 'doubled' else 'opened' end, ${OF_SESSION}, id,
     json_build_object('session_id', id, ${SHOWN})
   from tunnel_sessions where ${isNew}`;
 

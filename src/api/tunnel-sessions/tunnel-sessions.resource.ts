@@ -77,6 +77,12 @@ export class TunnelSessionResource {
   @ApiField(counter('Bytes that its tunnels carried to the client')) bytes_in!: number | null;
   @ApiField(counter('Bytes that its tunnels carried from the client')) bytes_out!: number | null;
   @ApiField(CONNECTIONS) connections!: number | null;
+  @ApiField({
+    description: 'Whether its key is live from two sources for longer than 60 s: a copy.',
+    type: 'boolean',
+    example: false,
+  })
+  doubled!: boolean;
   @ApiField({ description: `Its newest tunnels, at most ${MAX_TUNNELS_OF_SESSION}.`, listOf: TunnelOfSession })
   tunnels!: readonly TunnelOfSession[];
   @ApiField({ description: 'How the client is connected.', enum: ['ssh'], example: 'ssh' }) transport!: string;
@@ -127,14 +133,14 @@ export const STOPPED_SESSIONS: ResourceDescriptor<StoppedSession, TunnelSessionE
 const ref = (baseUrl: string, path: string, id: string) => ({ id, uri: `${baseUrl}/${path}/${id}` });
 
 export function toSession(session: OpenSession, baseUrl: string): TunnelSessionResource {
-  const { id, owner_id, fingerprint, gateway_id, gateway_name } = session;
+  const { id, owner_id, fingerprint, gateway_id, gateway_name, doubled } = session;
   const { bytes_in, bytes_out, connections, tunnels } = session;
   return {
     ...ref(baseUrl, SESSIONS_PATH, id),
     credential: ref(baseUrl, SSH_CREDENTIALS.path, session.credential_id),
     ...{ owner_id, fingerprint, ip: session.source ?? '', agent_version: session.client ?? '' },
     started_at: session.started_at.toISOString(),
-    ...{ gateway_id, gateway_name, bytes_in, bytes_out, connections },
+    ...{ gateway_id, gateway_name, bytes_in, bytes_out, connections, doubled },
     tunnels: tunnels.map((tunnel) => ({ ...ref(baseUrl, TUNNELS_PATH, tunnel.id), targets: tunnel.targets })),
     ...{ transport: 'ssh', metadata: '', os: '', region: '' },
   };

@@ -37,6 +37,8 @@ export class BindDecisionMetrics {
   /** Read each time the metrics are read. Without gateways there is no queue. */
   private queueLength = (): number => 0;
 
+  private doubledKeys = (): number | undefined => undefined;
+
   /** The label has no values but the names of these gateways. */
   constructor(gateways: readonly Gateway[]) {
     // A rate is wrong if a counter appears only with its first decision, so every reason starts at 0.
@@ -45,6 +47,11 @@ export class BindDecisionMetrics {
     gauge('tunnel_access_bind_decisions_queued', 'Decisions that are waiting to be recorded.', () =>
       this.queueLength(),
     );
+    gauge('tunnel_access_doubled_keys', 'Keys that are live from two sources.', () => this.doubledKeys());
+  }
+
+  watchDoubledKeys(count: () => number | undefined): void {
+    this.doubledKeys = count;
   }
 
   watchQueue(length: () => number): void {

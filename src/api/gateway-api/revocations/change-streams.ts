@@ -23,7 +23,7 @@ export interface StreamLimits extends EventStreamLimits {
 
 /** An event of a stream, after `ready`. */
 export interface StreamEvent {
-  readonly name: 'changed' | 'stopped' | 'reserved' | 'opened' | 'ended';
+  readonly name: 'changed' | 'stopped' | 'reserved' | 'opened' | 'doubled' | 'ended';
   readonly data: object;
 }
 
