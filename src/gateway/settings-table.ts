@@ -64,6 +64,23 @@ export const GATEWAY = {
     fallbackText: 'none',
     parse: parseBalancers,
   },
+  // Whoever reaches it reaches each bound name, so there is none by default.
+  httpListen: {
+    name: 'GATEWAY_HTTP_LISTEN',
+    about: 'Address and port that serve HTTP for the domains that clients bind, each request by its Host.',
+    example: '127.0.0.1:8081',
+    fallback: undefined,
+    parse: listenAddress(0),
+  },
+  httpProxies: {
+    name: 'GATEWAY_HTTP_PROXIES',
+    about:
+      'Proxies in front of `GATEWAY_HTTP_LISTEN`: addresses or networks, comma-separated. Only their `X-Forwarded-` headers are believed.',
+    example: '127.0.0.1,192.0.2.10',
+    fallback: [],
+    fallbackText: 'none',
+    parse: parseBalancers,
+  },
   hostKeyFile: {
     name: 'GATEWAY_HOST_KEY',
     about: 'File of the host key, in any OpenSSH format. The first start makes it. See [What holds](#what-holds).',

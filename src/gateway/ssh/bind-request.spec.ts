@@ -5,11 +5,16 @@ import { Ports } from '../ports.js';
 import { questionAt, readBindRequest } from './bind-request.js';
 
 const ports = new Ports({
-  ...{ bindPorts: [{ min: 1_024, max: 65_535 }], edgePorts: [], gatewayMetricsAddress: undefined },
+  ...{
+    bindPorts: [{ min: 1_024, max: 65_535 }],
+    edgePorts: [],
+    gatewayMetricsAddress: undefined,
+    httpListen: undefined,
+  },
   ...{ sshListen: { host: '127.0.0.1', port: 2_222 }, serviceUrl: 'http://127.0.0.1:8080' },
 });
 const questionsOf = (hosts: readonly OwnedHost[], address: string, port: number) =>
-  readBindRequest(address, port, hosts, ports).questions;
+  readBindRequest(address, port, hosts, ports, false).questions;
 
 /** The other names of a bind of port 7001 at the first host. */
 function aliasesAmong(hosts: string): readonly string[] | undefined {
@@ -74,4 +79,16 @@ it.each([
   ['*.b\u00fcro.example.com', '*.xn--bro-hoa.example.com'],
 ])('a bind of %s is asked about, and found again when a name is reserved, as %s', (address, domain) => {
   expect(questionsOf([], address, 0)).toEqual([{ domain }]);
+});
+
+describe('where the gateway serves HTTP, a domain', () => {
+  const read = (port: number) => readBindRequest('app.example.test', port, [], ports, true);
+
+  it.each([0, 80, 443])('is bound at port %d', (port) => {
+    expect(read(port).target).toEqual({ domain: 'app.example.test' });
+  });
+
+  it('is refused at each other port, with the ports that it has', () => {
+    expect(() => read(8_080)).toThrow('a domain serves HTTP, at the ports 0, 80 and 443, and not at 8080');
+  });
 });

@@ -10,6 +10,9 @@ import { readLabels } from './labels.js';
 /** The length of the longest rule that the service stores. */
 const MAX_ADDRESS_LENGTH = 512;
 
+/** Each means the port of GATEWAY_HTTP_LISTEN, or of the proxy in front of it. */
+const HTTP_PORTS: readonly number[] = [0, 80, 443];
+
 /** A bind that a client asks for. */
 export interface BindRequest {
   /** As the client sent it. Its connections name the bind by these words. */
@@ -21,7 +24,13 @@ export interface BindRequest {
 }
 
 /** Reads a bind address of `ssh -R`: `key=value`, or a host. Throws BindRefused. */
-export function readBindRequest(address: string, port: number, hosts: readonly OwnedHost[], ports: Ports): BindRequest {
+export function readBindRequest(
+  address: string,
+  port: number,
+  hosts: readonly OwnedHost[],
+  ports: Ports,
+  servesHttp: boolean,
+): BindRequest {
   if (address.length > MAX_ADDRESS_LENGTH) {
     throw new BindRefused(
       'malformed',
@@ -29,7 +38,7 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
     );
   }
   try {
-    const request = address.includes('=') ? labelled(address) : host(address, port, hosts, ports);
+    const request = address.includes('=') ? labelled(address) : host(address, port, hosts, ports, servesHttp);
     // The service gets only well-formed targets, so that it refuses them only for their rights.
     for (const question of request.questions) parseBindTarget(question);
     return { asked: { address, port }, ...request };
@@ -44,14 +53,14 @@ export function readBindRequest(address: string, port: number, hosts: readonly O
 type Read = Omit<BindRequest, 'asked'>;
 
 /**
- * Labels and domains take any port, which only tells the binds of a client apart: some clients cannot ask for port 0.
+ * Labels take any port, which only tells the binds of a client apart: some clients cannot ask for port 0.
  */
 function labelled(text: string): Read {
   const labels = readLabels(text);
   return { questions: labels.map((label) => ({ label })), target: { labels } };
 }
 
-function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Ports): Read {
+function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Ports, servesHttp: boolean): Read {
   if (text === '' || text === '*') {
     throw new BindRefused('malformed', `name the host to bind, one of ${namesOf(hosts)}, or a label: key=value`);
   }
@@ -62,6 +71,9 @@ function host(text: string, port: number, hosts: readonly OwnedHost[], ports: Po
   if (listen !== undefined) return ofAddress(listen, port, hosts, ports);
   // `ssh -R 8000:...` asks for localhost, and its user expects a listener.
   const isAddress = name === 'localhost' || /^\[|\.\d+$/.test(name);
+  if (!isAddress && servesHttp && !HTTP_PORTS.includes(port)) {
+    throw new BindRefused('not_served', `a domain serves HTTP, at the ports 0, 80 and 443, and not at ${port}`);
+  }
   if (!isAddress) return { questions: [{ domain: name }], target: { domain: name } };
   throw new BindRefused('not_served', `this gateway listens at ${namesOf(hosts)}, and not at ${name}`);
 }

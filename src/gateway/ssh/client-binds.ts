@@ -23,9 +23,9 @@ const MAX_PORT = 65_535;
 const MAX_PORTS_TAKEN = 20;
 const AWAY = 'the service cannot be reached';
 
-/** Where a permitted bind listens; without a listener for a domain and labels. */
+/** Where a permitted bind listens, or the name that it holds; without either for labels. */
 interface Place {
-  readonly listener?: BindListener;
+  readonly listener?: { readonly port?: number; close(): void };
   readonly permissions: readonly Permission[];
 }
 
@@ -83,7 +83,7 @@ export class ClientBinds implements Holder {
     try {
       const bind = await this.permitted(address, port);
       bind.record.opened();
-      this.terminal.say(boundLine(bind.request, bind.port));
+      this.terminal.say(this.lineOf(bind));
       return bind.port;
     } catch (error) {
       const refused = error instanceof BindRefused ? error : unavailable(messageOf(error));
@@ -115,7 +115,7 @@ export class ClientBinds implements Holder {
 
   private async permitted(address: string, port: number): Promise<Bind> {
     const { settings, rights, ports } = this.context;
-    const request = readBindRequest(address, port, settings.gatewayHosts, ports);
+    const request = readBindRequest(address, port, settings.gatewayHosts, ports, settings.httpListen !== undefined);
     if (!rights.isFollowing) throw unavailable(AWAY);
     const refusal = this.usage.take('binds');
     if (refusal !== undefined) throw new BindRefused('too_many', refusal);
@@ -138,11 +138,20 @@ export class ClientBinds implements Holder {
       place.listener?.close();
       throw new BindRefused('cannot_listen', 'the client is gone');
     }
-    const bind = this.bindOf(request, place);
+    const bind = this.bindAt(request, place);
     made = bind;
     this.binds.add(bind);
     this.context.tunnels.add(bind);
     return bind;
+  }
+
+  private bindAt(request: BindRequest, place: Place): Bind {
+    try {
+      return this.bindOf(request, place);
+    } catch (error) {
+      place.listener?.close();
+      throw error;
+    }
   }
 
   private async listen(
@@ -150,8 +159,12 @@ export class ClientBinds implements Holder {
     permissions: readonly Permission[],
     tunnelOf: () => OpenTunnel | undefined,
   ): Promise<Place> {
-    if (!('host' in target)) return { permissions };
     const by = { credentialId: permissions[0]?.credentialId ?? '', holder: this };
+    if ('domain' in target && this.context.settings.httpListen !== undefined) {
+      const asking = { name: target.domain, port: asked.port, accountId: this.client.identity.account_id };
+      return { permissions, listener: await this.context.names.open(asking, by, tunnelOf) };
+    }
+    if (!('host' in target)) return { permissions };
     const open = () =>
       BindListener.open({ address: target.listenAddress, port: asked.port }, by, tunnelOf, this.context);
     return asked.port === 0 ? this.listenAtAny(target, open) : { permissions, listener: await open() };
@@ -221,8 +234,13 @@ export class ClientBinds implements Holder {
     if (this.isEmpty) this.onEmpty();
   }
 
-  private sayClosed({ request, port }: Bind, why: string): void {
-    this.terminal.sayEnd(boundLine(request, port), `closed ${nameOf(request, port)}: ${why}`);
+  private sayClosed(bind: Bind, why: string): void {
+    const { request, port } = bind;
+    this.terminal.sayEnd(this.lineOf(bind), `closed ${nameOf(request, port)}: ${why}`);
+  }
+
+  private lineOf({ request, port }: Bind): string {
+    return boundLine(request, port, this.context.settings.httpListen !== undefined);
   }
 
   private unused(bind: Bind): void {

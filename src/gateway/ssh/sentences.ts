@@ -11,9 +11,9 @@ export function nameOf({ target, asked }: BindRequest, port: number): string {
 }
 
 /** The line that a session shows while the bind is open. */
-export function boundLine(request: BindRequest, port: number): string {
-  const note = 'domain' in request.target ? ' (registered; this gateway has no listener for it)' : '';
-  return `bound ${nameOf(request, port)}${note}`;
+export function boundLine(request: BindRequest, port: number, servesHttp: boolean): string {
+  const note = servesHttp ? ', which serves HTTP' : ' (nothing serves it: this gateway has no GATEWAY_HTTP_LISTEN)';
+  return `bound ${nameOf(request, port)}${'domain' in request.target ? note : ''}`;
 }
 
 /** Why a session ends that somebody stopped. */

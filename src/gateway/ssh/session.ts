@@ -7,6 +7,12 @@ const MAX_UNREAD_BYTES = 64 * 1024;
 /** Ctrl-C and Ctrl-D. */
 const INTERRUPTS: readonly number[] = [3, 4];
 
+/** Who comes from another tunnel service types them. They ask for what a session shows anyway. */
+const SHELLS: readonly string[] = ['http', 'https', 'tcp'];
+const REFUSED_COMMANDS: Readonly<Record<string, string>> = {
+  tls: 'refused: this gateway does not pass TLS on by name; bind the domain for HTTP, or a port for TCP',
+};
+
 interface Listener {
   /** The client asked for a shell, so it shows what is written from now on. */
   shown(): void;
@@ -23,6 +29,7 @@ export class Session implements OpenChannel {
   private isOpen = true;
   private isWaiting = false;
   private hasShell = false;
+  private refusal: string | undefined;
   /** The client shows what is written. */
   isShown = false;
 
@@ -36,9 +43,12 @@ export class Session implements OpenChannel {
     return this.unread.length;
   }
 
-  receiveRequest(type: string): boolean {
+  receiveRequest(type: string, data?: unknown): boolean {
     if (type === 'pty-req') this.lineEnd = '\r\n';
-    if (type === 'shell' && !this.hasShell) {
+    const isCommand = type === 'exec' && typeof data === 'string';
+    this.refusal = isCommand ? REFUSED_COMMANDS[data] : undefined;
+    const isShell = type === 'shell' || (isCommand && SHELLS.includes(data)) || this.refusal !== undefined;
+    if (isShell && !this.hasShell) {
       this.hasShell = true;
       // The answer to the request goes first.
       setImmediate(() => this.transport.attempt(() => this.isOpen && this.show()));
@@ -58,6 +68,9 @@ export class Session implements OpenChannel {
   private show(): void {
     this.isShown = true;
     this.listener.shown();
+    if (this.refusal === undefined) return;
+    this.write(this.refusal);
+    this.exit(1);
   }
 
   /** Ends the session once all lines are sent. */

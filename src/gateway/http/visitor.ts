@@ -1,0 +1,195 @@
+import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TunnelChannel } from '../protocol/tunnel-channel.js';
+import { carry } from '../tunnels/carry.js';
+import { connectSoon } from '../tunnels/connect-soon.js';
+import type { HeldNames } from '../tunnels/held-names.js';
+import type { OpenTunnel } from '../tunnels/open-tunnel.js';
+import { type AskedRequest, BadRequest, endToEnd, pairsOf, readRequest } from './asked-request.js';
+import { ChannelAgent } from './channel-agent.js';
+
+export const MAX_HEADER_BYTES = 16_384;
+/** A visitor whose name has tunnels gets an answer after this time, even if several tunnels are silent. */
+const MAX_CONNECT_MS = 4_500;
+/** Requests of one connection that wait for the one before. */
+const MAX_PIPELINED = 200;
+const SAFE: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+/** The first bytes after an upgrade. */
+interface Upgrade {
+  readonly head: Buffer;
+}
+
+/** A connection of a visitor. Its requests are served one after another, each by the tunnel of its Host. */
+export class Visitor {
+  private agent: ChannelAgent | undefined;
+  private last: Promise<void> = Promise.resolve();
+  private waiting = 0;
+
+  constructor(
+    private readonly socket: Socket,
+    private readonly names: HeldNames,
+    private readonly isProxy: (address: string) => boolean,
+    private readonly failed: (error: unknown) => void,
+  ) {
+    socket.once('end', () => this.agent?.channel.visitorEnds());
+    socket.once('close', () => this.agent?.close());
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
+    this.waiting += 1;
+    if (this.waiting > MAX_PIPELINED) return void this.socket.destroy();
+    this.last = this.last
+      .then(() => this.relay(request, response, upgrade))
+      .catch((error) => {
+        this.socket.destroy();
+        this.failed(error);
+      })
+      .finally(() => {
+        this.waiting -= 1;
+      });
+  }
+
+  private async relay(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): Promise<void> {
+    if (this.socket.destroyed) return;
+    try {
+      const asked = readRequest(request, this.isProxy, upgrade !== undefined);
+      const tunnels = this.names.find(asked.host);
+      if (tunnels === undefined) return answer(response, 404, 'Not found');
+      const agent = await this.agentFor(tunnels, asked);
+      if (agent === undefined) return answer(response, 502, 'The tunnel does not answer');
+      await this.exchange(request, response, asked, agent, upgrade);
+    } catch (error) {
+      if (!(error instanceof BadRequest)) throw error;
+      answer(response, 400, `Bad request: ${error.message}`);
+    }
+  }
+
+  /** The channel of the request before, if the same tunnel serves this one. Otherwise a new channel. */
+  private async agentFor(tunnels: readonly OpenTunnel[], { source }: AskedRequest): Promise<ChannelAgent | undefined> {
+    const { agent } = this;
+    if (agent !== undefined && (await agent.isUsable()) && tunnels.includes(agent.tunnel)) return agent;
+    agent?.close();
+    this.agent = undefined;
+    const until = performance.now() + MAX_CONNECT_MS;
+    for (const tunnel of tunnels) {
+      const opening = connectSoon(tunnel, source);
+      const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
+      const channel = await Promise.race([opening, late]);
+      if (channel !== undefined) return this.opened(channel, tunnel);
+      opening.then((one) => one?.cut('the visitor has its answer')).catch(() => undefined);
+    }
+    return undefined;
+  }
+
+  private opened(channel: TunnelChannel, tunnel: OpenTunnel): ChannelAgent | undefined {
+    channel.peer = this.socket;
+    const agent = new ChannelAgent(channel, tunnel);
+    this.agent = agent;
+    if (this.socket.destroyed) agent.close();
+    return agent;
+  }
+
+  private exchange(
+    request: IncomingMessage,
+    response: ServerResponse,
+    asked: AskedRequest,
+    agent: ChannelAgent,
+    upgrade?: Upgrade,
+  ): Promise<void> {
+    const { method = 'GET' } = request;
+    agent.begin();
+    const outgoing = send({
+      ...{ agent, method, path: asked.path, headers: asked.headers, maxHeaderSize: MAX_HEADER_BYTES },
+    });
+    // 0: no header is left out.
+    outgoing.maxHeadersCount = 0;
+    outgoing.on('information', () => {
+      agent.isSpent = true;
+    });
+    outgoing.once('response', (incoming) => this.respond(incoming, { request, response, agent, outgoing }));
+    outgoing.once('upgrade', (incoming, _, head) => {
+      if (upgrade === undefined) agent.close();
+      else this.switchProtocols(incoming, response, agent, [upgrade.head, head]);
+    });
+    request.once('error', () => agent.close());
+    const done = new Promise<void>((resolve) => {
+      const failed = (): void => {
+        if (response.headersSent || this.socket.destroyed || response.socket === null) return;
+        agent.close();
+        const mayRepeat = outgoing.reusedSocket && SAFE.includes(method) && request.complete;
+        if (!mayRepeat) answer(response, 502, 'The tunnel does not answer');
+        else resolve(this.relay(request, response, upgrade));
+      };
+      outgoing.once('error', failed).once('close', failed);
+      response.once('close', () => {
+        if (!request.complete) agent.close();
+        resolve();
+      });
+    });
+    request.pipe(outgoing);
+    return done;
+  }
+
+  private respond(incoming: IncomingMessage, { request, response, agent, outgoing }: Exchange): void {
+    const status = incoming.statusCode ?? 0;
+    const isEarly = !request.complete;
+    const hasNoBody = request.method === 'HEAD' || status === 204 || status === 304;
+    if (isEarly || hasNoBody) agent.isSpent = true;
+    const fail = (): void => {
+      agent.close();
+      this.socket.resetAndDestroy();
+    };
+    incoming.once('error', fail).once('close', () => {
+      if (!incoming.complete) fail();
+      else if (agent.isSpent || !outgoing.shouldKeepAlive) agent.close();
+    });
+    // Node knows no answer below 200 here, and writes none.
+    if (status < 200) return fail();
+    response.sendDate = false;
+    if (isEarly) response.shouldKeepAlive = false;
+    response.writeHead(status, endToEnd(pairsOf(incoming.rawHeaders)).flat());
+    response.flushHeaders();
+    incoming.pipe(response);
+    response.once('close', () => {
+      if (!incoming.complete) agent.close();
+    });
+  }
+
+  private switchProtocols(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+    { channel }: ChannelAgent,
+    heads: readonly [ofVisitor: Buffer, ofTunnel: Buffer],
+  ): void {
+    const { socket } = this;
+    this.agent = undefined;
+    response.detachSocket(socket);
+    const headers = [
+      ['Connection', 'Upgrade'],
+      ['Upgrade', incoming.headers.upgrade ?? ''],
+    ];
+    const lines = [...headers, ...endToEnd(pairsOf(incoming.rawHeaders))].map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    );
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1');
+    if (heads[0].length > 0) socket.unshift(heads[0]);
+    if (heads[1].length > 0) channel.unshift(heads[1]);
+    carry(socket, channel);
+  }
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly agent: ChannelAgent;
+  readonly outgoing: ClientRequest;
+}
+
+/** A plain page. The connection ends after it, so that a body which nobody reads is no next request. */
+export function answer(response: ServerResponse, status: number, text: string): void {
+  response.shouldKeepAlive = false;
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
+  response.end(`${text}\n`);
+}
