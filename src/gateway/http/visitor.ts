@@ -146,7 +146,10 @@ export class Visitor {
       else if (agent.isSpent || !outgoing.shouldKeepAlive) agent.close();
     });
     // Node knows no answer below 200 here, and writes none.
-    if (status < 200) return fail();
+    if (status < 200) {
+      fail();
+      return;
+    }
     response.sendDate = false;
     if (isEarly) response.shouldKeepAlive = false;
     response.writeHead(status, endToEnd(pairsOf(incoming.rawHeaders)).flat());

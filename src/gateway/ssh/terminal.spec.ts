@@ -30,7 +30,11 @@ it('a line that comes while the shell is being answered is shown once', async ()
 describe('a session with the command', () => {
   const ask = async (command: string) => {
     let shown = '';
-    const link = { send: (data: Buffer) => (shown += data.toString()) && data.length } as unknown as ChannelLink;
+    const send = (data: Buffer): number => {
+      shown += data.toString();
+      return data.length;
+    };
+    const link = { send } as unknown as ChannelLink;
     const transport = { attempt: (act: () => void) => act() } as unknown as Transport;
     const session = new Session(
       Object.assign(link, { exit: () => undefined, eof: () => undefined, close: () => undefined }),
