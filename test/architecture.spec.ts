@@ -41,7 +41,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['database'],
   ['database/embedded', '../migrations'],
   ['gateway/gateway.ts'],
-  ['gateway/ssh', 'gateway/edges', 'gateway/metrics-server.ts'],
+  ['gateway/ssh', 'gateway/edges', 'gateway/http', 'gateway/metrics-server.ts'],
   ['gateway/records'],
   ['gateway/context'],
   ['gateway/tunnels', 'gateway/rights', 'gateway/proxy-protocol'],

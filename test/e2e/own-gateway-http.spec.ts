@@ -255,10 +255,11 @@ describe('bytes of a tunnel that belong to no answer', () => {
       socket
         .on('error', () => undefined)
         .on('data', (data) => {
-          const isHead = data.toString().startsWith('HEAD');
-          socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n');
-          if (isHead) setTimeout(() => socket.write(POISON), 100);
-          else socket.write('good');
+          const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n';
+          if (data.toString().startsWith('HEAD')) {
+            socket.write(answer);
+            setTimeout(() => socket.write(POISON), 100);
+          } else setTimeout(() => socket.write(`${answer}good`), 300);
         });
     }).listen(0, '127.0.0.1');
     stopAtEnd(async () => void server.close());

@@ -1,14 +1,9 @@
-import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { BadRequest, readRequest } from './asked-request.js';
 
 const PROXY = '192.0.2.10';
-const peer = (remoteAddress: string) => Object.assign(Object.create(Socket.prototype), { x: remoteAddress });
 function read(headers: readonly string[], { url = '/', method = 'GET', from = '203.0.113.9', isUpgrade = false } = {}) {
-  const socket = Object.defineProperties(peer(from), {
-    remoteAddress: { value: from },
-    remotePort: { value: 50_312 },
-  });
+  const socket = { remoteAddress: from, remotePort: 50_312 };
   return readRequest({ rawHeaders: [...headers], url, method, socket }, (one) => one === PROXY, isUpgrade);
 }
 
@@ -63,20 +58,20 @@ describe('a request goes to the tunnel with', () => {
 });
 
 describe('a request is refused', () => {
-  it.each<[string, readonly string[], object?]>([
-    ['without a Host', []],
-    ['with two Hosts', [...HOST, 'host', 'App.example.test:8080']],
-    ['with an empty Host', ['Host', '']],
-    ['with userinfo in the Host', ['Host', 'me@app.example.test']],
-    ['with an address and a path as Host', ['Host', 'app.example.test/a']],
+  it.each<[string, readonly string[], object]>([
+    ['without a Host', [], {}],
+    ['with two Hosts', [...HOST, 'host', 'App.example.test:8080'], {}],
+    ['with an empty Host', ['Host', ''], {}],
+    ['with userinfo in the Host', ['Host', 'me@app.example.test'], {}],
+    ['with an address and a path as Host', ['Host', 'app.example.test/a'], {}],
     ['with another host in its absolute form', HOST, { url: 'http://b.test/' }],
     ['with another port in its absolute form', HOST, { url: 'http://app.example.test/' }],
     ['with userinfo in its absolute form', HOST, { url: 'http://me@app.example.test:8080/' }],
     ['with a form that is no path', HOST, { url: 'app.example.test:8080' }],
-    ['with a length and a coding', [...HOST, 'Content-Length', '1', 'Transfer-Encoding', 'chunked']],
-    ['with two lengths', [...HOST, 'Content-Length', '1', 'Content-Length', '1']],
-    ['with a coding other than chunked', [...HOST, 'Transfer-Encoding', 'gzip, chunked']],
-    ['with two codings', [...HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked']],
+    ['with a length and a coding', [...HOST, 'Content-Length', '1', 'Transfer-Encoding', 'chunked'], {}],
+    ['with two lengths', [...HOST, 'Content-Length', '1', 'Content-Length', '1'], {}],
+    ['with a coding other than chunked', [...HOST, 'Transfer-Encoding', 'gzip, chunked'], {}],
+    ['with two codings', [...HOST, 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'], {}],
     ['with an upgrade to h2c', [...HOST, 'Upgrade', 'h2c'], { isUpgrade: true }],
     ['with h2c beside another upgrade', [...HOST, 'Upgrade', 'websocket, H2C'], { isUpgrade: true }],
     ['with two upgrades', [...HOST, 'Upgrade', 'websocket', 'Upgrade', 'h2c'], { isUpgrade: true }],

@@ -17,6 +17,7 @@ export interface AskedRequest {
   readonly source: Endpoint;
 }
 
+type Peer = Pick<IncomingMessage['socket'], 'remoteAddress' | 'remotePort'>;
 type Pair = readonly [name: string, value: string];
 
 const HOP_BY_HOP: readonly string[] = [
@@ -32,7 +33,7 @@ const WITHOUT_BODY: readonly string[] = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TR
 
 /** Reads a request of a visitor. Throws BadRequest. */
 export function readRequest(
-  request: Pick<IncomingMessage, 'rawHeaders' | 'url' | 'method' | 'socket'>,
+  request: Pick<IncomingMessage, 'rawHeaders' | 'url' | 'method'> & { readonly socket: Peer },
   isProxy: (address: string) => boolean,
   isUpgrade: boolean,
 ): AskedRequest {
@@ -121,7 +122,7 @@ const isForwarded = (name: string): boolean => FORWARDED.test(name.toLowerCase()
 /** A proxy of GATEWAY_HTTP_PROXIES is believed. What others say of the visitor is removed. */
 function forwardedOf(
   pairs: readonly Pair[],
-  { remoteAddress = '', remotePort = 0 }: Pick<IncomingMessage['socket'], 'remoteAddress' | 'remotePort'>,
+  { remoteAddress = '', remotePort = 0 }: Peer,
   host: string,
   isProxy: (address: string) => boolean,
 ): { readonly headers: readonly Pair[]; readonly source: Endpoint } {
