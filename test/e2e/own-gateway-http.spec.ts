@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http';
+import { Agent, createServer, type IncomingMessage, type RequestListener, request } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
@@ -32,9 +32,9 @@ async function serveNames(key: KeyPair, target: number, ...names: readonly strin
   return login;
 }
 
-async function get(host: string, path = '/'): Promise<{ status: number; text: string }> {
+async function get(host: string, path = '/', agent?: Agent): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
-    const asked = request({ port, path, headers: { host }, agent: false }, async (answer: IncomingMessage) => {
+    const asked = request({ port, path, headers: { host }, agent: agent ?? false }, async (answer: IncomingMessage) => {
       const parts: Buffer[] = [];
       try {
         for await (const part of answer) parts.push(part);
@@ -113,6 +113,86 @@ describe('a bound domain', () => {
     expect(await ended).toMatch(/aborted|ECONNRESET|socket hang up/);
     expect(performance.now() - since).toBeLessThan(1_500);
     expect(await get('lost.example.test')).toMatchObject({ status: 404 });
+  });
+});
+
+describe('a name whose client hangs', () => {
+  it('is 502 within 5 s, also over a channel that is open', async () => {
+    const { port: target } = await program((_, response) => response.end('hello'));
+    const login = await serveNames(await trial.newCredential(), target, 'hung.example.test:80');
+    const agent = new Agent({ keepAlive: true });
+    expect(await get('hung.example.test', '/', agent)).toMatchObject({ status: 200 });
+    login.freeze();
+    const since = performance.now();
+    const answers = await Promise.all([get('hung.example.test', '/', agent), get('hung.example.test')]);
+    expect(answers.map(({ status }) => status)).toEqual([502, 502]);
+    expect(performance.now() - since).toBeLessThan(5_000);
+    agent.destroy();
+    login.thaw();
+    expect(trial.log).toContainEqual(
+      expect.objectContaining({ event: 'http_refused', host: 'hung.example.test', outcome: 'no_answer' }),
+    );
+    expect(await trial.metrics()).toMatch(/tunnel_gateway_http_visits_total{outcome="no_answer"} [1-9]/);
+  });
+
+  it('goes to a newer connection of the credential. One that is alive keeps it', async () => {
+    const { port: target } = await program((_, response) => response.end('hello'));
+    const key = await trial.newCredential();
+    const first = await serveNames(key, target, 'over.example.test:80');
+    const second = await logIn(trial.port, key, '-R', `over.example.test:443:127.0.0.1:${target}`);
+    expect(second.isOpen).toBe(false);
+    expect(trial.log.some((line) => 'reason' in line && line.reason === 'held')).toBe(true);
+    first.freeze();
+    await serveNames(key, target, 'over.example.test:80');
+    expect(await get('over.example.test')).toMatchObject({ status: 200 });
+  });
+});
+
+describe('a visitor', () => {
+  it('that does not end its headers is answered after 10 s', async () => {
+    const since = performance.now();
+    expect(await raw('GET / HTTP/1.1\r\nHost: a.test\r\nX: ', 15_000)).toMatch(/^HTTP\/1.1 408 /);
+    expect(performance.now() - since).toBeLessThan(12_000);
+  }, 20_000);
+
+  it('that leaves in its body resets it at the program, which never sees a part as all of it', async () => {
+    const ends: string[] = [];
+    const { port: target } = await program((asked) => {
+      asked.once('error', () => ends.push('error')).once('end', () => ends.push('end'));
+      asked.resume();
+    });
+    await serveNames(await trial.newCredential(), target, 'body.example.test:80');
+    await raw('POST / HTTP/1.1\r\nHost: body.example.test\r\nContent-Length: 100\r\n\r\npart', 500);
+    await eventually(async () => expect(ends).toEqual(['error']));
+  });
+
+  it('that has its answer before its body ends gets no further answer over the channel', async () => {
+    const { server, port: target } = await program((_, response) => void response.writeHead(413).end('early'));
+    let channels = 0;
+    server.on('connection', () => {
+      channels += 1;
+    });
+    await serveNames(await trial.newCredential(), target, 'early.example.test:80');
+    const head = 'Host: early.example.test\r\n';
+    const received = await raw(`POST / HTTP/1.1\r\n${head}Content-Length: 100\r\n\r\nGET / HTTP/1.1\r\n${head}\r\n`);
+    expect(received.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+    expect(channels).toBe(1);
+  });
+
+  it('that sends requests without end while none is answered is not read any more', async () => {
+    const { port: target } = await program(() => undefined);
+    await serveNames(await trial.newCredential(), target, 'endless.example.test:80');
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    const request = 'GET / HTTP/1.1\r\nHost: endless.example.test\r\n\r\n';
+    socket.write(request.repeat(500_000));
+    let before = -1;
+    await eventually(async () => {
+      const taken = socket.bytesWritten - socket.writableLength;
+      const isStill = taken === before;
+      before = taken;
+      expect(isStill && socket.writableLength > 0).toBe(true);
+    });
+    socket.destroy();
   });
 });
 

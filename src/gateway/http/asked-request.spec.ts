@@ -57,6 +57,22 @@ describe('a request goes to the tunnel with', () => {
   });
 });
 
+describe('of the hops that a proxy names', () => {
+  it.each([
+    ['198.51.100.7', '198.51.100.7'],
+    ['not an address, 198.51.100.7', '198.51.100.7'],
+    ['198.51.100.7, unknown', PROXY],
+    ['203.0.113.1, 198.51.100.7, 192.0.2.10', '198.51.100.7'],
+    ['2001:DB8::7', '2001:db8::7'],
+    ['evil\t<script>', PROXY],
+    ['', PROXY],
+  ])("in '%s' the last one that is an address and no proxy counts: %s", (said, expected) => {
+    const { headers, source } = read([...HOST, 'X-Forwarded-For', said], { from: PROXY });
+    expect(source.address).toBe(expected);
+    expect(valuesOf(headers, 'x-forwarded-for').join()).toMatch(/^([0-9a-f.:]+, )*192\.0\.2\.10$/);
+  });
+});
+
 describe('a request is refused', () => {
   it.each<[string, readonly string[], object]>([
     ['without a Host', [], {}],

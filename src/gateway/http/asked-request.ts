@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { canonicalHost, ParseError } from '../../rules/index.js';
+import { addressText, canonicalHost, ParseError, parseAddress } from '../../rules/index.js';
 import type { Endpoint } from '../endpoint.js';
 
 /** The gateway refuses a request with 400. The message is a sentence for the visitor. */
@@ -119,6 +119,12 @@ function upgradeOf(pairs: readonly Pair[], body: string | undefined): readonly P
 
 const isForwarded = (name: string): boolean => FORWARDED.test(name.toLowerCase().replaceAll('_', '-'));
 
+/** The hops nearest to this gateway that are addresses: whoever wrote another one may have written all before it. */
+function hopsOf(said: string): readonly string[] {
+  const parsed = said.split(',').map((hop) => parseAddress(hop.trim()));
+  return parsed.slice(parsed.lastIndexOf(undefined) + 1).flatMap((one) => (one ? addressText(one) : []));
+}
+
 /** A proxy of GATEWAY_HTTP_PROXIES is believed. What others say of the visitor is removed. */
 function forwardedOf(
   pairs: readonly Pair[],
@@ -129,13 +135,12 @@ function forwardedOf(
   const peer = remoteAddress.replace(/^::ffff:(?=\d+\.)/, '').replace(/%.*/, '');
   const isBelieved = isProxy(peer);
   const said = (name: string): string => (isBelieved ? valuesOf(pairs, name).join(', ') : '');
-  const hops = said('x-forwarded-for').split(/\s*,\s*/);
-  const chain = [...hops.filter((hop) => hop !== ''), peer];
+  const chain = [...hopsOf(said('x-forwarded-for')), peer];
   const client = chain.findLast((hop) => !isProxy(hop)) ?? peer;
   return {
     headers: [
       ['X-Forwarded-For', chain.join(', ')],
-      ['X-Forwarded-Proto', said('x-forwarded-proto') || 'http'],
+      ['X-Forwarded-Proto', said('x-forwarded-proto') === 'https' ? 'https' : 'http'],
       ['X-Forwarded-Host', said('x-forwarded-host') || host],
     ],
     source: { address: client, port: client === peer ? remotePort : 0 },

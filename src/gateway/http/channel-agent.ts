@@ -16,6 +16,8 @@ export class ChannelAgent extends Agent {
   constructor(
     readonly channel: TunnelChannel,
     readonly tunnel: OpenTunnel,
+    /** Its address, which a proxy in front can name. */
+    readonly visitor: string,
   ) {
     super({ keepAlive: true, maxSockets: 1 });
     channel.once('close', () => this.free());

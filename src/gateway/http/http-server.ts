@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { messageOf } from '../../kernel/error-message.js';
 import { OperatorError } from '../../kernel/operator-error.js';
 import { Places } from '../../kernel/places.js';
+import { Rate } from '../../kernel/rate.js';
 import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../context/gateway-context.js';
 import type { GatewayPart } from '../gateway-part.js';
@@ -12,17 +13,20 @@ import { isBalancer } from '../proxy-protocol/balancers.js';
 import { answer, MAX_HEADER_BYTES, Visitor } from './visitor.js';
 
 const MAX_HEADERS_MS = 10_000;
+const CONNECTIONS_BURST_MS = 2_000;
 const NAME = 'GATEWAY_HTTP_LISTEN';
 
 /** Serves the domains that tunnels have bound, at one port. Node reads and writes each message anew. */
 export class HttpServer implements GatewayPart {
   private readonly visitors = new WeakMap<Duplex, Visitor>();
   private readonly places: Places;
+  private readonly connections: Rate;
   private readonly server: Server;
 
   constructor(private readonly context: GatewayContext) {
-    const { maxEdgeConnections, idleMs } = context.settings;
+    const { maxEdgeConnections, maxConnectionsPerSecond, idleMs } = context.settings;
     this.places = new Places([maxEdgeConnections]);
+    this.connections = new Rate(maxConnectionsPerSecond, CONNECTIONS_BURST_MS);
     const options = { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: MAX_HEADERS_MS, requestTimeout: 0 };
     const more = { keepAliveTimeout: idleMs, connectionsCheckingInterval: 1_000, noDelay: true };
     this.server = createServer({ ...options, ...more }, (request, response) => this.serve(request, response));
@@ -59,14 +63,19 @@ export class HttpServer implements GatewayPart {
   }
 
   private accept(socket: Socket): void {
-    const { names, settings, failures } = this.context;
+    const { settings } = this.context;
     const source = sourceOf(socket.remoteAddress ?? '');
-    const place = this.places.hold([source], () => socket.destroy());
-    if (place === undefined) return void socket.destroy();
-    socket.once('end', place.ended).once('close', place.leave);
-    socket.on('error', () => socket.destroy());
     const isProxy = (address: string): boolean => isBalancer(settings.httpProxies, address);
-    this.visitors.set(socket, new Visitor(socket, names, isProxy, (error) => failures.count(NAME, error)));
+    socket.on('error', () => socket.destroy());
+    // All visitors of a proxy come from its address. Their channels count by the address that it names.
+    const isWithin = isProxy(socket.remoteAddress ?? '') || this.connections.takeAtOnce(source);
+    const place = isWithin ? this.places.hold([source], () => socket.destroy()) : undefined;
+    if (place === undefined) {
+      this.context.metrics.visits.inc({ outcome: 'too_many_connections' });
+      return void socket.destroy();
+    }
+    socket.once('end', place.ended).once('close', place.leave);
+    this.visitors.set(socket, new Visitor(socket, this.context, isProxy));
   }
 
   private serve(request: IncomingMessage, response: ServerResponse, head?: Buffer): void {

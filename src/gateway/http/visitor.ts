@@ -1,10 +1,14 @@
 import { type ClientRequest, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventLoop } from '../../kernel/event-loop.js';
+import { sourceOf } from '../../rules/index.js';
+import type { GatewayContext } from '../context/gateway-context.js';
+import type { Endpoint } from '../endpoint.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
+import { VisitRecord } from '../records/visit-record.js';
 import { carry } from '../tunnels/carry.js';
-import { connectSoon } from '../tunnels/connect-soon.js';
-import type { HeldNames } from '../tunnels/held-names.js';
+import { connectSoon, ifSilent } from '../tunnels/connect-soon.js';
 import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 import { type AskedRequest, BadRequest, endToEnd, pairsOf, readRequest } from './asked-request.js';
 import { ChannelAgent } from './channel-agent.js';
@@ -12,8 +16,7 @@ import { ChannelAgent } from './channel-agent.js';
 export const MAX_HEADER_BYTES = 16_384;
 /** A visitor whose name has tunnels gets an answer after this time, even if several tunnels are silent. */
 const MAX_CONNECT_MS = 4_500;
-/** Requests of one connection that wait for the one before. */
-const MAX_PIPELINED = 200;
+const NO_ANSWER = 'The tunnel does not answer';
 const SAFE: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
 /** The first bytes after an upgrade. */
@@ -26,25 +29,31 @@ export class Visitor {
   private agent: ChannelAgent | undefined;
   private last: Promise<void> = Promise.resolve();
   private waiting = 0;
+  private readonly record: VisitRecord;
 
   constructor(
     private readonly socket: Socket,
-    private readonly names: HeldNames,
+    private readonly context: GatewayContext,
     private readonly isProxy: (address: string) => boolean,
-    private readonly failed: (error: unknown) => void,
   ) {
+    this.record = new VisitRecord(context);
     socket.once('end', () => this.agent?.channel.visitorEnds());
     socket.once('close', () => this.agent?.close());
   }
 
   serve(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
     this.waiting += 1;
-    if (this.waiting > MAX_PIPELINED) return void this.socket.destroy();
+    // What is read already, 64 KiB at most, waits for its turn. The rest stays with the visitor.
+    if (this.waiting > 1) this.socket.pause();
     this.last = this.last
-      .then(() => this.relay(request, response, upgrade))
+      .then(() => {
+        // The last one may still have a body to come. What follows an upgrade waits for the tunnel.
+        if (this.waiting === 1 && upgrade === undefined) this.socket.resume();
+        return this.relay(request, response, upgrade);
+      })
       .catch((error) => {
         this.socket.destroy();
-        this.failed(error);
+        this.context.failures.count('GATEWAY_HTTP_LISTEN', error);
       })
       .finally(() => {
         this.waiting -= 1;
@@ -53,23 +62,29 @@ export class Visitor {
 
   private async relay(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): Promise<void> {
     if (this.socket.destroyed) return;
+    const { remoteAddress = '' } = this.socket;
     try {
-      const asked = readRequest(request, this.isProxy, upgrade !== undefined);
-      const tunnels = this.names.find(asked.host);
-      if (tunnels === undefined) return answer(response, 404, 'Not found');
-      const agent = await this.agentFor(tunnels, asked);
-      if (agent === undefined) return answer(response, 502, 'The tunnel does not answer');
-      await this.exchange(request, response, asked, agent, upgrade);
+      const path = this.context.names.pathOf(hostIn(request)) ?? ['strangers', sourceOf(remoteAddress)];
+      const asked = await eventLoop.run(path, () => readRequest(request, this.isProxy, upgrade !== undefined));
+      const agent = await this.agentFor(asked);
+      if (typeof agent !== 'string') return await this.exchange(request, response, asked, agent, upgrade);
+      this.record.refused(agent, asked);
+      if (agent === 'no_tunnel') answer(response, 404, 'Not found');
+      else answer(response, 502, NO_ANSWER);
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error;
+      this.record.malformed();
       answer(response, 400, `Bad request: ${error.message}`);
     }
   }
 
-  /** The channel of the request before, if the same tunnel serves this one. Otherwise a new channel. */
-  private async agentFor(tunnels: readonly OpenTunnel[], { source }: AskedRequest): Promise<ChannelAgent | undefined> {
+  /** The channel of the request before, if it is for the same tunnel and visitor. Otherwise a new one, or why there is none. */
+  private async agentFor({ host, source }: AskedRequest): Promise<ChannelAgent | 'no_tunnel' | 'no_answer'> {
+    const tunnels = this.context.names.find(host);
+    if (tunnels === undefined) return 'no_tunnel';
     const { agent } = this;
-    if (agent !== undefined && (await agent.isUsable()) && tunnels.includes(agent.tunnel)) return agent;
+    const isSame = agent !== undefined && agent.visitor === source.address && tunnels.includes(agent.tunnel);
+    if (isSame && (await agent.isUsable())) return agent;
     agent?.close();
     this.agent = undefined;
     const until = performance.now() + MAX_CONNECT_MS;
@@ -77,15 +92,15 @@ export class Visitor {
       const opening = connectSoon(tunnel, source);
       const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
       const channel = await Promise.race([opening, late]);
-      if (channel !== undefined) return this.opened(channel, tunnel);
+      if (channel !== undefined) return this.opened(channel, tunnel, source);
       opening.then((one) => one?.cut('the visitor has its answer')).catch(() => undefined);
     }
-    return undefined;
+    return 'no_answer';
   }
 
-  private opened(channel: TunnelChannel, tunnel: OpenTunnel): ChannelAgent | undefined {
+  private opened(channel: TunnelChannel, tunnel: OpenTunnel, { address }: Endpoint): ChannelAgent {
     channel.peer = this.socket;
-    const agent = new ChannelAgent(channel, tunnel);
+    const agent = new ChannelAgent(channel, tunnel, address);
     this.agent = agent;
     if (this.socket.destroyed) agent.close();
     return agent;
@@ -114,13 +129,20 @@ export class Visitor {
       else this.switchProtocols(incoming, response, agent, [upgrade.head, head]);
     });
     request.once('error', () => agent.close());
+    const answered = ifSilent(agent.tunnel, () => agent.close());
+    outgoing.once('response', answered).once('upgrade', answered).once('close', answered);
     const done = new Promise<void>((resolve) => {
+      let hasFailed = false;
       const failed = (): void => {
-        if (response.headersSent || this.socket.destroyed || response.socket === null) return;
+        if (hasFailed || response.headersSent || this.socket.destroyed || response.socket === null) return;
+        hasFailed = true;
         agent.close();
-        const mayRepeat = outgoing.reusedSocket && SAFE.includes(method) && request.complete;
-        if (!mayRepeat) answer(response, 502, 'The tunnel does not answer');
-        else resolve(this.relay(request, response, upgrade));
+        if (outgoing.reusedSocket && mayRepeat(request)) {
+          resolve(this.relay(request, response, upgrade));
+          return;
+        }
+        this.record.refused('no_answer', asked);
+        answer(response, 502, NO_ANSWER);
       };
       outgoing.once('error', failed).once('close', failed);
       response.once('close', () => {
@@ -182,6 +204,15 @@ export class Visitor {
     carry(socket, channel);
   }
 }
+
+/** The channel of the request before may have ended meanwhile. A body was read, and cannot be sent again. */
+function mayRepeat({ method = '', headers }: IncomingMessage): boolean {
+  const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+  return SAFE.includes(method) && !hasBody;
+}
+
+/** As far as the work is counted by it: `readRequest` decides what the host is. */
+const hostIn = ({ headers: { host = '' } }: IncomingMessage): string => host.replace(/:\d*$/, '').toLowerCase();
 
 interface Exchange {
   readonly request: IncomingMessage;

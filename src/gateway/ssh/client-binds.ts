@@ -161,7 +161,7 @@ export class ClientBinds implements Holder {
   ): Promise<Place> {
     const by = { credentialId: permissions[0]?.credentialId ?? '', holder: this };
     if ('domain' in target && this.context.settings.httpListen !== undefined) {
-      const asking = { name: target.domain, port: asked.port, accountId: this.client.identity.account_id };
+      const asking = { name: target.domain, accountId: this.client.identity.account_id };
       return { permissions, listener: await this.context.names.open(asking, by, tunnelOf) };
     }
     if (!('host' in target)) return { permissions };

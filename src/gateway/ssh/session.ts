@@ -8,10 +8,8 @@ const MAX_UNREAD_BYTES = 64 * 1024;
 const INTERRUPTS: readonly number[] = [3, 4];
 
 /** Who comes from another tunnel service types them. They ask for what a session shows anyway. */
-const SHELLS: readonly string[] = ['http', 'https', 'tcp'];
-const REFUSED_COMMANDS: Readonly<Record<string, string>> = {
-  tls: 'refused: this gateway does not pass TLS on by name; bind the domain for HTTP, or a port for TCP',
-};
+const SHELLS: readonly string[] = ['http', 'https', 'tcp', 'tls'];
+const TLS_REFUSED = 'refused: this gateway does not pass TLS on by name; bind the domain for HTTP, or a port for TCP';
 
 interface Listener {
   /** The client asked for a shell, so it shows what is written from now on. */
@@ -29,7 +27,6 @@ export class Session implements OpenChannel {
   private isOpen = true;
   private isWaiting = false;
   private hasShell = false;
-  private refusal: string | undefined;
   /** The client shows what is written. */
   isShown = false;
 
@@ -45,13 +42,12 @@ export class Session implements OpenChannel {
 
   receiveRequest(type: string, data?: unknown): boolean {
     if (type === 'pty-req') this.lineEnd = '\r\n';
-    const isCommand = type === 'exec' && typeof data === 'string';
-    this.refusal = isCommand ? REFUSED_COMMANDS[data] : undefined;
-    const isShell = type === 'shell' || (isCommand && SHELLS.includes(data)) || this.refusal !== undefined;
+    const isShell = type === 'shell' || (type === 'exec' && typeof data === 'string' && SHELLS.includes(data));
     if (isShell && !this.hasShell) {
       this.hasShell = true;
+      const refusal = type === 'exec' && data === 'tls' ? TLS_REFUSED : undefined;
       // The answer to the request goes first.
-      setImmediate(() => this.transport.attempt(() => this.isOpen && this.show()));
+      setImmediate(() => this.transport.attempt(() => this.isOpen && this.show(refusal)));
       return true;
     }
     return type === 'pty-req' || type === 'window-change';
@@ -65,11 +61,11 @@ export class Session implements OpenChannel {
   }
 
   /** A line of before is written by the listener, and a line of afterwards by whoever says it: none twice. */
-  private show(): void {
+  private show(refusal: string | undefined): void {
     this.isShown = true;
     this.listener.shown();
-    if (this.refusal === undefined) return;
-    this.write(this.refusal);
+    if (refusal === undefined) return;
+    this.write(refusal);
     this.exit(1);
   }
 

@@ -54,7 +54,7 @@ describe('a session with the command', () => {
     expect((await ask('tls')).shown).toMatch(/^refused: this gateway does not pass TLS on by name/);
   });
 
-  it('of a program is refused', async () => {
-    expect(await ask('ls')).toEqual({ isGranted: false, isShown: false, shown: '' });
+  it.each(['ls', 'constructor'])('%s is refused', async (command) => {
+    expect(await ask(command)).toEqual({ isGranted: false, isShown: false, shown: '' });
   });
 });

@@ -26,6 +26,12 @@ export async function connectSoon(tunnel: OpenTunnel, source: Endpoint): Promise
   });
 }
 
+/** Calls `act` if the client gives no sign of life after a second. Returns what ends the wait. */
+export function ifSilent({ signs }: OpenTunnel, act: () => void): () => void {
+  const timer = setTimeout(() => void signs.isAlive().then((isAlive) => isAlive || act()), PATIENCE_MS).unref();
+  return () => clearTimeout(timer);
+}
+
 /** Resolves when the client has had its time to open a channel, or gives no sign of life. */
 async function endOfPatience({ signs }: OpenTunnel, isAnswered: () => boolean): Promise<void> {
   const end = sleep(MAX_CONNECT_MS, undefined, { ref: false });

@@ -1,3 +1,4 @@
+import type { Path } from '../../kernel/fair-queue.js';
 import { BindRefused } from './bind-refused.js';
 import type { Claimant, HeldAddresses } from './held-addresses.js';
 import type { OpenTunnel } from './open-tunnel.js';
@@ -8,10 +9,9 @@ interface Served {
   readonly tunnel: () => OpenTunnel | undefined;
 }
 
-/** A name as a client binds it, with the port that tells its binds apart. */
+/** A name as a client binds it. */
 interface AskedName {
   readonly name: string;
-  readonly port: number;
   readonly accountId: string;
 }
 
@@ -26,9 +26,9 @@ export class HeldNames {
    * Takes the name until `close`. A newer connection of the credential takes over what an older one holds, as for an
    * address. Throws BindRefused.
    */
-  async open({ name, port, accountId }: AskedName, by: Claimant, tunnel: Served['tunnel']): Promise<{ close(): void }> {
+  async open({ name, accountId }: AskedName, by: Claimant, tunnel: Served['tunnel']): Promise<{ close(): void }> {
     this.refuseOthers(name, accountId);
-    const claim = await this.addresses.claim({ address: `${name} of ${by.credentialId}`, port }, by);
+    const claim = await this.addresses.claim({ address: `${name} of ${by.credentialId}`, port: 0 }, by);
     try {
       this.refuseOthers(name, accountId);
     } catch (error) {
@@ -56,6 +56,12 @@ export class HeldNames {
     this.turn += 1;
     const first = tunnels.length === 0 ? 0 : this.turn % tunnels.length;
     return [...tunnels.slice(first), ...tunnels.slice(0, first)];
+  }
+
+  /** For whom the requests of a host are worked on. Undefined if no bind has the name. */
+  pathOf(host: string): Path | undefined {
+    const [first] = this.servedAt(host) ?? [];
+    return first && [first.accountId, 'names', host];
   }
 
   private servedAt(host: string): ReadonlySet<Served> | undefined {
