@@ -54,3 +54,5 @@ export {
 } from './traffic-policy/tcp-connect.js';
 export { inZone, timeZone } from './traffic-policy/time-fields.js';
 export { UnreadablePolicy } from './traffic-policy/unreadable-policy.js';
+// Names below the operator's domain
+export { parseTunnelDomain, TunnelDomain } from './tunnel-domain.js';

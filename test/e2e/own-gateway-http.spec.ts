@@ -1,9 +1,10 @@
-import { Agent, createServer, type IncomingMessage, type RequestListener, request } from 'node:http';
+import { Agent } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
+import { askNames, serveProgram } from '../support/names.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { addAccount } from '../support/principals.js';
 import { type KeyPair, logIn, newKeyPair } from '../support/ssh-client.js';
@@ -15,37 +16,13 @@ beforeAll(async () => {
   trial = await OwnGateway.start({ httpListen: { host: '127.0.0.1', port } });
 });
 
-/** A program at the end of a tunnel. */
-async function program(serve: RequestListener) {
-  const server = createServer(serve).listen(0, '127.0.0.1');
-  stopAtEnd(async () => {
-    server.close();
-    server.closeAllConnections();
-  });
-  await new Promise((resolve) => server.once('listening', resolve));
-  return { server, port: (server.address() as AddressInfo).port };
-}
-
 async function serveNames(key: KeyPair, target: number, ...names: readonly string[]) {
   const login = await logIn(trial.port, key, ...names.flatMap((name) => ['-R', `${name}:127.0.0.1:${target}`]));
   expect(login.isOpen ? 'open' : login.output()).toBe('open');
   return login;
 }
 
-async function get(host: string, path = '/', agent?: Agent): Promise<{ status: number; text: string }> {
-  return new Promise((resolve, reject) => {
-    const asked = request({ port, path, headers: { host }, agent: agent ?? false }, async (answer: IncomingMessage) => {
-      const parts: Buffer[] = [];
-      try {
-        for await (const part of answer) parts.push(part);
-        resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(parts).toString() });
-      } catch (error) {
-        reject(error);
-      }
-    });
-    asked.once('error', reject).end();
-  });
-}
+const get = (host: string, agent?: Agent) => askNames(port, host, agent);
 
 /** All that the gateway sends until it closes the connection, or says nothing for a while. */
 function raw(text: string, silenceMs = 700): Promise<string> {
@@ -62,7 +39,7 @@ function raw(text: string, silenceMs = 700): Promise<string> {
 
 describe('a bound domain', () => {
   it('serves the request that names it, and no other one', async () => {
-    const { port: target } = await program((_, response) => response.end('hello'));
+    const { port: target } = await serveProgram((_, response) => response.end('hello'));
     await serveNames(await trial.newCredential('bind:one.example.test'), target, 'one.example.test:80');
     expect(await get('ONE.example.test:8080')).toEqual({ status: 200, text: 'hello' });
     expect(await get('two.example.test')).toEqual({ status: 404, text: 'Not found\n' });
@@ -70,7 +47,7 @@ describe('a bound domain', () => {
 
   it('wins as the most exact name, and then the longest wildcard', async () => {
     const serve = async (text: string, name: string) => {
-      const { port: target } = await program((_, response) => response.end(text));
+      const { port: target } = await serveProgram((_, response) => response.end(text));
       await serveNames(await trial.newCredential(), target, `${name}:0`);
     };
     await serve('short', '*.w.example.test');
@@ -82,7 +59,7 @@ describe('a bound domain', () => {
 
   it('is shared by tunnels of an account in turn, and refused to another account', async () => {
     for (const text of ['a', 'b']) {
-      const { port: target } = await program((_, response) => response.end(text));
+      const { port: target } = await serveProgram((_, response) => response.end(text));
       await serveNames(await trial.newCredential(), target, 'shared.example.test:80');
     }
     const texts = await Promise.all([1, 2, 3, 4].map(async () => (await get('shared.example.test')).text));
@@ -103,7 +80,7 @@ describe('a bound domain', () => {
   });
 
   it('loses its open connections within a second after its right', async () => {
-    const { port: target } = await program((_, response) => void response.write('first'));
+    const { port: target } = await serveProgram((_, response) => void response.write('first'));
     const key = await trial.newCredential('bind:lost.example.test');
     await serveNames(key, target, 'lost.example.test:80');
     const ended = get('lost.example.test').catch((error: Error) => error.message);
@@ -118,13 +95,13 @@ describe('a bound domain', () => {
 
 describe('a name whose client hangs', () => {
   it('is 502 within 5 s, also over a channel that is open', async () => {
-    const { port: target } = await program((_, response) => response.end('hello'));
+    const { port: target } = await serveProgram((_, response) => response.end('hello'));
     const login = await serveNames(await trial.newCredential(), target, 'hung.example.test:80');
     const agent = new Agent({ keepAlive: true });
-    expect(await get('hung.example.test', '/', agent)).toMatchObject({ status: 200 });
+    expect(await get('hung.example.test', agent)).toMatchObject({ status: 200 });
     login.freeze();
     const since = performance.now();
-    const answers = await Promise.all([get('hung.example.test', '/', agent), get('hung.example.test')]);
+    const answers = await Promise.all([get('hung.example.test', agent), get('hung.example.test')]);
     expect(answers.map(({ status }) => status)).toEqual([502, 502]);
     expect(performance.now() - since).toBeLessThan(5_000);
     agent.destroy();
@@ -136,7 +113,7 @@ describe('a name whose client hangs', () => {
   });
 
   it('goes to a newer connection of the credential. One that is alive keeps it', async () => {
-    const { port: target } = await program((_, response) => response.end('hello'));
+    const { port: target } = await serveProgram((_, response) => response.end('hello'));
     const key = await trial.newCredential();
     const first = await serveNames(key, target, 'over.example.test:80');
     const second = await logIn(trial.port, key, '-R', `over.example.test:443:127.0.0.1:${target}`);
@@ -157,7 +134,7 @@ describe('a visitor', () => {
 
   it('that leaves in its body resets it at the program, which never sees a part as all of it', async () => {
     const ends: string[] = [];
-    const { port: target } = await program((asked) => {
+    const { port: target } = await serveProgram((asked) => {
       asked.once('error', () => ends.push('error')).once('end', () => ends.push('end'));
       asked.resume();
     });
@@ -167,7 +144,7 @@ describe('a visitor', () => {
   });
 
   it('that has its answer before its body ends gets no further answer over the channel', async () => {
-    const { server, port: target } = await program((_, response) => void response.writeHead(413).end('early'));
+    const { server, port: target } = await serveProgram((_, response) => void response.writeHead(413).end('early'));
     let channels = 0;
     server.on('connection', () => {
       channels += 1;
@@ -180,7 +157,7 @@ describe('a visitor', () => {
   });
 
   it('that sends requests without end while none is answered is not read any more', async () => {
-    const { port: target } = await program(() => undefined);
+    const { port: target } = await serveProgram(() => undefined);
     await serveNames(await trial.newCredential(), target, 'endless.example.test:80');
     const socket = connect(port, '127.0.0.1').on('error', () => undefined);
     const request = 'GET / HTTP/1.1\r\nHost: endless.example.test\r\n\r\n';
@@ -198,7 +175,7 @@ describe('a visitor', () => {
 
 describe('the gateway carries', () => {
   it('a WebSocket, once the tunnel has switched', async () => {
-    const { server, port: target } = await program((_, response) => response.end());
+    const { server, port: target } = await serveProgram((_, response) => response.end());
     server.on('upgrade', (asked, socket) => {
       if (asked.url !== '/yes') return void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -212,7 +189,7 @@ describe('the gateway carries', () => {
   });
 
   it('each event of a stream at once', async () => {
-    const { port: target } = await program((_, response) => {
+    const { port: target } = await serveProgram((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
     });
     await serveNames(await trial.newCredential(), target, 'sse.example.test:80');
@@ -224,7 +201,7 @@ describe('10,000 requests over two tunnels', () => {
   it('are answered by the tunnel of their Host, over reused connections and pipelined', async () => {
     const [connections, hosts] = [20, ['left.example.test', 'right.example.test']];
     for (const host of hosts) {
-      const { port: target } = await program((asked, response) => {
+      const { port: target } = await serveProgram((asked, response) => {
         const fits = asked.headers.host === host;
         if (asked.method === 'POST') asked.pipe(response);
         else response.end(`<${fits ? host : 'MIXED UP'} ${asked.url}>`);
@@ -250,7 +227,7 @@ const HEAD = 'Host: corpus.example.test\r\n';
 describe('a request that two programs could read differently', () => {
   const seen: (string | undefined)[] = [];
   beforeAll(async () => {
-    const { port: target } = await program((asked, response) => {
+    const { port: target } = await serveProgram((asked, response) => {
       seen.push(asked.url);
       asked.resume().once('end', () => response.end('served'));
     });

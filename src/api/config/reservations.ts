@@ -1,6 +1,6 @@
 import { integer } from '../../kernel/settings/parsers.js';
 import type { SettingsTable } from '../../kernel/settings/setting.js';
-import { canonicalHost, ParseError } from '../../rules/index.js';
+import { canonicalHost, ParseError, parseTunnelDomain } from '../../rules/index.js';
 import { parsePools } from '../reservations/address-pools.js';
 
 const WEEK_MS = 604_800_000;
@@ -29,6 +29,14 @@ export const RESERVATIONS = {
     example: '1000',
     fallback: 10_000,
     parse: integer(0, 1_000_000),
+  },
+  tunnelDomain: {
+    name: 'TUNNEL_DOMAIN',
+    about:
+      'Domain below which each credential has a name of its own, as the URL that browsers use. See [http-by-name.md](http-by-name.md#names-below-yours).',
+    example: 'https://tunnels.example.com',
+    fallback: undefined,
+    parse: parseTunnelDomain,
   },
   unreservableHosts: {
     name: 'UNRESERVABLE_HOSTS',

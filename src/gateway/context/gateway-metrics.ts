@@ -30,8 +30,8 @@ export class GatewayMetrics {
   });
   readonly servedPorts = this.gauge('served_hostports', 'Hostports of edges at which the gateway listens.');
   readonly openEdgeConnections = this.gauge('edge_connections', 'Open connections to edges.');
-  /** `outcome`: `carried` by a channel, or why the answer is the gateway's own. */
-  readonly visits = this.counter('http_visits_total', 'Visits of bound domains.', 'outcome');
+  /** `outcome`: why no channel carried it. */
+  readonly visits = this.counter('http_visits_total', 'Visits of names that no tunnel served.', 'outcome');
 
   readonly reportFailures = new Counter({
     name: 'tunnel_gateway_report_failures_total',

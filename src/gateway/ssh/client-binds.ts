@@ -1,5 +1,5 @@
 import { messageOf } from '../../kernel/error-message.js';
-import type { OwnedHost } from '../../rules/index.js';
+import { type OwnedHost, TunnelDomain } from '../../rules/index.js';
 import type { GatewayContext } from '../context/gateway-context.js';
 import { shortened } from '../log/shortened.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
@@ -64,6 +64,23 @@ export class ClientBinds implements Holder {
     this.questions = new BindQuestions(context.service, client.identity, client.source);
   }
 
+  private get isHttp(): boolean {
+    return this.context.settings.httpListen !== undefined;
+  }
+
+  /** A key with several credentials has the name of the oldest one. */
+  private get below() {
+    const { tunnel_domain: url, credentials } = this.client.identity;
+    const [oldest] = credentials;
+    if (url == null || oldest === undefined) return undefined;
+    const domain = new TunnelDomain(url);
+    return { domain, givenName: domain.givenName(oldest.credential_id) };
+  }
+
+  private urlOf({ target }: BindRequest): string | undefined {
+    return 'domain' in target && this.isHttp ? this.below?.domain.urlOf(target.domain) : undefined;
+  }
+
   /** There is no bind, and no connection through a cancelled one. */
   get isUnused(): boolean {
     return this.isEmpty && this.cancelled.size === 0;
@@ -115,7 +132,8 @@ export class ClientBinds implements Holder {
 
   private async permitted(address: string, port: number): Promise<Bind> {
     const { settings, rights, ports } = this.context;
-    const request = readBindRequest(address, port, settings.gatewayHosts, ports, settings.httpListen !== undefined);
+    const serving = { hosts: settings.gatewayHosts, ports, isHttp: this.isHttp, below: this.below };
+    const request = readBindRequest(address, port, serving);
     if (!rights.isFollowing) throw unavailable(AWAY);
     const refusal = this.usage.take('binds');
     if (refusal !== undefined) throw new BindRefused('too_many', refusal);
@@ -160,7 +178,7 @@ export class ClientBinds implements Holder {
     tunnelOf: () => OpenTunnel | undefined,
   ): Promise<Place> {
     const by = { credentialId: permissions[0]?.credentialId ?? '', holder: this };
-    if ('domain' in target && this.context.settings.httpListen !== undefined) {
+    if ('domain' in target && this.isHttp) {
       const asking = { name: target.domain, accountId: this.client.identity.account_id };
       return { permissions, listener: await this.context.names.open(asking, by, tunnelOf) };
     }
@@ -193,6 +211,7 @@ export class ClientBinds implements Holder {
     const recorded = {
       ...{ target: nameOf(request, bound.port), accountId: identity.account_id, credentialId },
       targets: targetsOf(request, bound.port),
+      url: this.urlOf(request),
     };
     const record = new TunnelRecord(this.context, recorded, this.client.record);
     const bind: Bind = new Bind(request, bound.port, listener, by, permissions, {
@@ -240,7 +259,7 @@ export class ClientBinds implements Holder {
   }
 
   private lineOf({ request, port }: Bind): string {
-    return boundLine(request, port, this.context.settings.httpListen !== undefined);
+    return boundLine(request, port, this.isHttp, this.urlOf(request));
   }
 
   private unused(bind: Bind): void {
