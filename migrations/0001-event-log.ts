@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** The log: a gapless sequence of events for each account, and its head. A guard keeps history unchanged. */
-export class EventLog1796169600001 extends Topic {
+export class EventLog1796342400001 extends Topic {
   protected readonly schema = `
     -- Raises 25006 on a standby, which answers from the past: a pooler may give a checked connection to another server. It is
     -- stable, so a statement calls it once, before it reads a row.

@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Accounts, their principals (users and bots) and the API keys of these. */
-export class Accounts1796169600002 extends Topic {
+export class Accounts1796342400002 extends Topic {
   protected readonly schema = `
     create table accounts (
       account_id text collate "C" not null,

@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Read model of SSH credentials. The columns after owner_id are for gateways, but for the last two. */
-export class SshCredentials1796169600003 extends Topic {
+export class SshCredentials1796342400003 extends Topic {
   protected readonly schema = `
     -- The SHA-256 of an ACL, by which instances keep its compiled form. PostgreSQL computes it, so it is right whoever edits the
     -- row. PostgreSQL declares the cast of text[] to text stable, for the sake of other types: of texts it is immutable.
@@ -41,6 +41,8 @@ export class SshCredentials1796169600003 extends Topic {
     create index ssh_credentials_by_id on ssh_credentials (id text_pattern_ops);
     -- Strict mode only: otherwise an account may grant a key several times.
     create unique index ssh_credentials_exclusive_key on ssh_credentials (account_id, fingerprint) where exclusive;
+    -- By the name that it has below TUNNEL_DOMAIN (src/rules/tunnel-domain.ts).
+    create index ssh_credentials_given_name on ssh_credentials (left(encode(sha256(id::bytea), 'hex'), 15));
     -- What expires between two times, in all accounts and in one.
     create index ssh_credentials_expiry on ssh_credentials (expires_at, id) where expires_at is not null;
     create index ssh_credentials_account_expiry on ssh_credentials (account_id, expires_at)

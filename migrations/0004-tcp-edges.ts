@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Read model of TCP edges, an index of their canonical hostports, and an index of what they name. */
-export class TcpEdges1796169600004 extends Topic {
+export class TcpEdges1796342400004 extends Topic {
   protected readonly schema = `
     -- jsonb keeps every character of a string as json does, and it can be compared: live rows and replayed rows are equal in any
     -- order of keys. Null: the edge does not have the module.

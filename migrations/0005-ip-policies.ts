@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Read models of IP policies and their rules. A rule belongs to a live policy. Both guards check within the append, and
  * appends of an account run one after another, so a create and a deletion that decide at the same time cannot both succeed.
  */
-export class IpPolicies1796169600005 extends Topic {
+export class IpPolicies1796342400005 extends Topic {
   protected readonly schema = `
     create table ip_policies (
       account_id text collate "C" not null,

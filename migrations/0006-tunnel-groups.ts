@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Read model of tunnel groups. */
-export class TunnelGroups1796169600006 extends Topic {
+export class TunnelGroups1796342400006 extends Topic {
   protected readonly schema = `
     create table tunnel_groups (
       account_id text collate "C" not null,

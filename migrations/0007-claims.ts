@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Values that belong to one account of the deployment: keys and hostports. A claim counts the rows of its account that have
  * the value. Of two accounts that claim a free value at once, the unique index decides which one gets it.
  */
-export class Claims1796169600007 extends Topic {
+export class Claims1796342400007 extends Topic {
   protected readonly schema = `
     -- Of the claims of a value exactly one is exclusive. The others are those of accounts that shared the value when there were no
     -- claims, and that of an account that has reserved a hostport of another one.

@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** Bind decisions sent to gateways, and the last use of each credential. Not read models: no event makes these rows. */
-export class BindDecisions1796169600008 extends Topic {
+export class BindDecisions1796342400008 extends Topic {
   protected readonly schema = `
     -- account_id, credential_id and owner_id are empty if the key is unknown, and gateway_name is null of a token without a name.
     -- The columns from log_position on are what a decision needs to be made again from the log: the position of the account's

@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** The Merkle tree of each log, as tiles, its signed checkpoints, and the alarms that it is not what was signed. */
-export class Transparency1796169600009 extends Topic {
+export class Transparency1796342400009 extends Topic {
   protected readonly schema = `
     -- A checkpoint is written once; each but the first follows another. Of two instances that seal at the same time the key on
     -- follows lets one through.

@@ -1,7 +1,7 @@
 import { Topic } from './topic.js';
 
 /** What is open now, as gateways report it. Not read models: no event makes these rows. */
-export class TunnelSessions1796169600010 extends Topic {
+export class TunnelSessions1796342400010 extends Topic {
   protected readonly schema = `
     -- A run of a gateway, from its start to its end or its silence. token is the name of its token, or the SHA-256 of a token
     -- without a name; gateway_account is null for all accounts. whole_at is null until the gateway has reported all that is open.

@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Tunnel sessions, tunnels and edge connections that ended, and what keeps the partitions of all records. The time in an id is
  * the time of the end.
  */
-export class TunnelRecords1796169600011 extends Topic {
+export class TunnelRecords1796342400011 extends Topic {
   protected readonly schema = `
     -- settled_at: from then on the row does not change, and an hour of records is sealed by it. It is when the row was written. A
     -- session that was lost with its gateway may be open still and lose its record: it is settled two days later.
@@ -61,8 +61,11 @@ export class TunnelRecords1796169600011 extends Topic {
     create table edge_connection_records (
       account_id text collate "C" not null,
       id text collate "C" not null,
-      edge_id text collate "C" not null,
-      hostport text not null,
+      -- Of a connection to an edge.
+      edge_id text collate "C",
+      hostport text,
+      -- Of a connection to a name.
+      host text,
       client text,
       gateway_id text collate "C" not null,
       gateway_name text collate "C",

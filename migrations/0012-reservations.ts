@@ -4,7 +4,7 @@ import { Topic } from './topic.js';
  * Read models of reserved addresses and domains, and the names that rest after their deletion. Each address and each
  * domain is unique in the deployment, by an index. What overlaps belongs to one account, by a lock on the registrable name.
  */
-export class Reservations1796169600012 extends Topic {
+export class Reservations1796342400012 extends Topic {
   protected readonly schema = `
     create function host_of(hostport text) returns text language sql immutable strict parallel safe
     as $$ select regexp_replace(hostport, ':[0-9]+$', '') $$;

@@ -33,18 +33,18 @@ class Noting9999999999999 implements MigrationInterface {
 }
 
 const SCHEMA = {
-  EventLog1796169600001: '78574f8da0303c40',
-  Accounts1796169600002: '5cf5f713378237f0',
-  SshCredentials1796169600003: '23ab3ce21cbdd348',
-  TcpEdges1796169600004: 'a10cd121a71e9b51',
-  IpPolicies1796169600005: 'f172f750c91711df',
-  TunnelGroups1796169600006: '3ff5848d18d91d27',
-  Claims1796169600007: '77d56f0ab282ffff',
-  BindDecisions1796169600008: '7d9e09a570409780',
-  Transparency1796169600009: '3e5e1b13b4b89efd',
-  TunnelSessions1796169600010: '4458da504490e717',
-  TunnelRecords1796169600011: '2aa7bd8d1f38ad68',
-  Reservations1796169600012: '97fc2b9418191b3c',
+  EventLog1796342400001: '78574f8da0303c40',
+  Accounts1796342400002: '5cf5f713378237f0',
+  SshCredentials1796342400003: '4aa784fb48429cc9',
+  TcpEdges1796342400004: 'a10cd121a71e9b51',
+  IpPolicies1796342400005: 'f172f750c91711df',
+  TunnelGroups1796342400006: '3ff5848d18d91d27',
+  Claims1796342400007: '77d56f0ab282ffff',
+  BindDecisions1796342400008: '7d9e09a570409780',
+  Transparency1796342400009: '3e5e1b13b4b89efd',
+  TunnelSessions1796342400010: '4458da504490e717',
+  TunnelRecords1796342400011: 'ae83cc30455bc292',
+  Reservations1796342400012: '97fc2b9418191b3c',
 };
 
 /** The SQL of each migration, without comments and blanks. */

@@ -33,7 +33,7 @@ export {
   type IpReason,
   type IpRestriction,
 } from './ip-rules/ip-restriction.js';
-export { compileNetwork, type Network, networksContaining, parseCidr } from './ip-rules/network.js';
+export { compileNetwork, type Network, networksContaining, networksIn, parseCidr } from './ip-rules/network.js';
 export { aliasesOf, type OwnedHost } from './ip-rules/owned-hosts.js';
 export { sourceOf } from './ip-rules/source.js';
 

@@ -27,6 +27,15 @@ export class TunnelDomain {
     return `${letters.join('')}.${this.host}`;
   }
 
+  /** The first 60 bits, as hexadecimal digits, of the SHA-256 of the id of the credential. Undefined: not a given name. */
+  digitsOf(name: string): string | undefined {
+    if (!this.isGiven(name)) return undefined;
+    const bits = [...name.slice(0, LABEL_LENGTH)]
+      .map((one) => BASE32.indexOf(one).toString(2).padStart(5, '0'))
+      .join('');
+    return BigInt(`0b${bits}`).toString(16).padStart(15, '0');
+  }
+
   /** Where browsers find a name below it. Undefined for any other name, and for a wildcard. */
   urlOf(name: string): string | undefined {
     if (name.startsWith('*.') || !name.endsWith(`.${this.host}`)) return undefined;

@@ -1,3 +1,4 @@
+import { Agent } from 'node:http';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parseTunnelDomain } from '../../src/rules/index.js';
 import { eventually } from '../support/eventually.js';
@@ -30,6 +31,21 @@ describe('ssh -R', () => {
       const { body } = await trial.service.admin.get('/tunnels');
       const shown = { public_url: `https://${name}`, proto: 'https' };
       expect(body.tunnels).toContainEqual(expect.objectContaining(shown));
+    });
+  });
+
+  it('leaves a record of each visitor, and not of each request', async () => {
+    const key = await trial.newCredential();
+    await logIn(trial.port, key, '-R', `localhost:80:localhost:${await servePage('hello')}`);
+    const agent = new Agent({ keepAlive: true });
+    const host = tunnelDomain.givenName(key.id);
+    for (let n = 0; n < 3; n += 1) expect(await askNames(port, host, agent)).toMatchObject({ status: 200 });
+    agent.destroy();
+    await eventually(async () => {
+      const { body } = await trial.service.admin.get(`/edge_connection_records?credential_id=${key.id}`);
+      expect(body.edge_connection_records).toMatchObject([{ host, edge_id: null, credential_id: key.id }]);
+      expect(body.edge_connection_records[0].client).toMatch(/^127\.0\.0\.1:\d+$/);
+      expect(body.edge_connection_records[0].bytes_out).toBeGreaterThan(100);
     });
   });
 

@@ -1,6 +1,6 @@
 import { integer } from '../../kernel/settings/parsers.js';
 import type { SettingsTable } from '../../kernel/settings/setting.js';
-import { canonicalHost, ParseError, parseTunnelDomain } from '../../rules/index.js';
+import { canonicalHost, networksIn, ParseError, parseTunnelDomain } from '../../rules/index.js';
 import { parsePools } from '../reservations/address-pools.js';
 
 const WEEK_MS = 604_800_000;
@@ -37,6 +37,15 @@ export const RESERVATIONS = {
     example: 'https://tunnels.example.com',
     fallback: undefined,
     parse: parseTunnelDomain,
+  },
+  tlsAskFrom: {
+    name: 'TLS_ASK_FROM',
+    about:
+      'Who may ask `GET /tls_ask`: addresses or networks, comma-separated. See [http-by-name.md](http-by-name.md#certificates).',
+    example: '192.0.2.10',
+    fallback: networksIn('127.0.0.0/8,::1'),
+    fallbackText: 'loopback',
+    parse: networksIn,
   },
   unreservableHosts: {
     name: 'UNRESERVABLE_HOSTS',

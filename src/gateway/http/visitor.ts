@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventLoop } from '../../kernel/event-loop.js';
 import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../context/gateway-context.js';
-import type { Endpoint } from '../endpoint.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import { VisitRecord } from '../records/visit-record.js';
 import { carry } from '../tunnels/carry.js';
@@ -79,7 +78,8 @@ export class Visitor {
   }
 
   /** The channel of the request before, if it is for the same tunnel and visitor. Otherwise a new one, or why there is none. */
-  private async agentFor({ host, source }: AskedRequest): Promise<ChannelAgent | 'no_tunnel' | 'no_answer'> {
+  private async agentFor(asked: AskedRequest): Promise<ChannelAgent | 'no_tunnel' | 'no_answer'> {
+    const { host, source } = asked;
     const tunnels = this.context.names.find(host);
     if (tunnels === undefined) return 'no_tunnel';
     const { agent } = this;
@@ -92,15 +92,16 @@ export class Visitor {
       const opening = connectSoon(tunnel, source);
       const late = sleep(Math.max(0, until - performance.now()), undefined, { ref: false });
       const channel = await Promise.race([opening, late]);
-      if (channel !== undefined) return this.opened(channel, tunnel, source);
+      if (channel !== undefined) return this.opened(channel, tunnel, asked);
       opening.then((one) => one?.cut('the visitor has its answer')).catch(() => undefined);
     }
     return 'no_answer';
   }
 
-  private opened(channel: TunnelChannel, tunnel: OpenTunnel, { address }: Endpoint): ChannelAgent {
+  private opened(channel: TunnelChannel, tunnel: OpenTunnel, asked: AskedRequest): ChannelAgent {
     channel.peer = this.socket;
-    const agent = new ChannelAgent(channel, tunnel, address);
+    const agent = new ChannelAgent(channel, tunnel, asked.source.address);
+    this.record.carried(channel, tunnel, asked);
     this.agent = agent;
     if (this.socket.destroyed) agent.close();
     return agent;
