@@ -1,5 +1,7 @@
 import { Agent } from 'node:http';
+import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { parseTunnelDomain } from '../../src/rules/index.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -65,5 +67,32 @@ describe('ssh -R', () => {
     const session = startSession(trial.port, key, '80:localhost:9');
     const rule = `bind:${tunnelDomain.givenName(key.id)}`;
     await eventually(async () => expect(session.output()).toContain(`it needs the rule ${rule}`));
+  });
+});
+
+describe('visitors of one address', () => {
+  const visit = (at: number, localAddress: string) =>
+    connect({ port: at, host: '127.0.0.1', localAddress }).on('error', () => undefined);
+  const serving = async (settings: Partial<GatewaySettings>) => {
+    const at = await freePort('127.0.0.1');
+    const httpListen = { host: '127.0.0.1', port: at };
+    await OwnGateway.startFor(trial.service, trial.service.app.url, { httpListen, ...settings });
+    return at;
+  };
+
+  it('leave places to those of another one', async () => {
+    const at = await serving({ maxEdgeConnections: 20 });
+    const flood = Array.from({ length: 40 }, () => visit(at, '127.0.0.2'));
+    await eventually(async () => expect(flood.filter(({ destroyed }) => destroyed)).toHaveLength(20));
+    expect(await askNames(at, 'nobody.example.test')).toMatchObject({ status: 404 });
+    for (const socket of flood) socket.destroy();
+  });
+
+  it('come no faster than GATEWAY_MAX_CONNECTIONS_PER_SECOND, those of two seconds at once', async () => {
+    const at = await serving({ maxConnectionsPerSecond: 10 });
+    const flood = Array.from({ length: 100 }, () => visit(at, '127.0.0.2'));
+    await eventually(async () => expect(flood.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(50));
+    expect(await askNames(at, 'nobody.example.test')).toMatchObject({ status: 404 });
+    for (const socket of flood) socket.destroy();
   });
 });
