@@ -156,20 +156,13 @@ describe('a visitor', () => {
     expect(channels).toBe(1);
   });
 
-  it('that sends requests without end while none is answered is not read any more', async () => {
+  it('that sends requests without end while none is answered is closed', async () => {
     const { port: target } = await serveProgram(() => undefined);
     await serveNames(await trial.newCredential(), target, 'endless.example.test:80');
     const socket = connect(port, '127.0.0.1').on('error', () => undefined);
-    const request = 'GET / HTTP/1.1\r\nHost: endless.example.test\r\n\r\n';
-    socket.write(request.repeat(500_000));
-    let before = -1;
-    await eventually(async () => {
-      const taken = socket.bytesWritten - socket.writableLength;
-      const isStill = taken === before;
-      before = taken;
-      expect(isStill && socket.writableLength > 0).toBe(true);
-    });
-    socket.destroy();
+    const requests = Buffer.from('GET / HTTP/1.1\r\nHost: endless.example.test\r\n\r\n'.repeat(1_000));
+    for (let n = 0; n < 30; n += 1) socket.write(requests);
+    await new Promise((resolve) => socket.once('close', resolve));
   });
 });
 

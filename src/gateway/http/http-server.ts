@@ -20,12 +20,14 @@ const NAME = 'GATEWAY_HTTP_LISTEN';
 export class HttpServer implements GatewayPart {
   private readonly visitors = new WeakMap<Duplex, Visitor>();
   private readonly places: Places;
+  private readonly waiting: Places;
   private readonly connections: Rate;
   private readonly server: Server;
 
   constructor(private readonly context: GatewayContext) {
     const { maxEdgeConnections, maxConnectionsPerSecond, idleMs } = context.settings;
     this.places = new Places([maxEdgeConnections]);
+    this.waiting = new Places([maxEdgeConnections]);
     this.connections = new Rate(maxConnectionsPerSecond, CONNECTIONS_BURST_MS);
     const options = { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: MAX_HEADERS_MS, requestTimeout: 0 };
     const more = { keepAliveTimeout: idleMs, connectionsCheckingInterval: 1_000, noDelay: true };
@@ -75,7 +77,7 @@ export class HttpServer implements GatewayPart {
       return void socket.destroy();
     }
     socket.once('end', place.ended).once('close', place.leave);
-    this.visitors.set(socket, new Visitor(socket, this.context, isProxy));
+    this.visitors.set(socket, new Visitor(socket, this.context, isProxy, this.waiting));
   }
 
   private serve(request: IncomingMessage, response: ServerResponse, head?: Buffer): void {

@@ -2,6 +2,7 @@ import { type ClientRequest, type IncomingMessage, type ServerResponse, request 
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventLoop } from '../../kernel/event-loop.js';
+import type { Places } from '../../kernel/places.js';
 import { sourceOf } from '../../rules/index.js';
 import type { GatewayContext } from '../context/gateway-context.js';
 import type { TunnelChannel } from '../protocol/tunnel-channel.js';
@@ -27,13 +28,14 @@ interface Upgrade {
 export class Visitor {
   private agent: ChannelAgent | undefined;
   private last: Promise<void> = Promise.resolve();
-  private waiting = 0;
   private readonly record: VisitRecord;
 
   constructor(
     private readonly socket: Socket,
     private readonly context: GatewayContext,
     private readonly isProxy: (address: string) => boolean,
+    /** The requests of all visitors that wait for an answer. */
+    private readonly waiting: Places,
   ) {
     this.record = new VisitRecord(context);
     socket.once('end', () => this.agent?.channel.visitorEnds());
@@ -41,22 +43,15 @@ export class Visitor {
   }
 
   serve(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
-    this.waiting += 1;
-    // What is read already, 64 KiB at most, waits for its turn. The rest stays with the visitor.
-    if (this.waiting > 1) this.socket.pause();
+    const place = this.waiting.hold([sourceOf(this.socket.remoteAddress ?? '')], () => this.socket.destroy());
+    if (place === undefined) return void this.socket.destroy();
     this.last = this.last
-      .then(() => {
-        // The last one may still have a body to come. What follows an upgrade waits for the tunnel.
-        if (this.waiting === 1 && upgrade === undefined) this.socket.resume();
-        return this.relay(request, response, upgrade);
-      })
+      .then(() => this.relay(request, response, upgrade))
       .catch((error) => {
         this.socket.destroy();
         this.context.failures.count('GATEWAY_HTTP_LISTEN', error);
       })
-      .finally(() => {
-        this.waiting -= 1;
-      });
+      .finally(() => place.leave());
   }
 
   private async relay(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): Promise<void> {
