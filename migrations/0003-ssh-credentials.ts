@@ -44,6 +44,8 @@ export class SshCredentials1796428800003 extends Topic {
     -- Strict mode only: otherwise an account may grant a key several times.
     create unique index ssh_credentials_exclusive_key on ssh_credentials (account_id, fingerprint) where exclusive;
     create unique index ssh_credentials_device_name on ssh_credentials (account_id, device_name) where device_name is not null;
+    -- By the name that it has below TUNNEL_DOMAIN (src/rules/tunnel-domain.ts).
+    create index ssh_credentials_given_name on ssh_credentials (left(encode(sha256(id::bytea), 'hex'), 15));
     -- What expires between two times, in all accounts and in one.
     create index ssh_credentials_expiry on ssh_credentials (expires_at, id) where expires_at is not null;
     create index ssh_credentials_account_expiry on ssh_credentials (account_id, expires_at)

@@ -61,8 +61,11 @@ export class TunnelRecords1796428800011 extends Topic {
     create table edge_connection_records (
       account_id text collate "C" not null,
       id text collate "C" not null,
-      edge_id text collate "C" not null,
-      hostport text not null,
+      -- Of a connection to an edge.
+      edge_id text collate "C",
+      hostport text,
+      -- Of a connection to a name.
+      host text,
       client text,
       gateway_id text collate "C" not null,
       gateway_name text collate "C",

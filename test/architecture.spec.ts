@@ -41,7 +41,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['database'],
   ['database/embedded', '../migrations'],
   ['gateway/gateway.ts'],
-  ['gateway/ssh', 'gateway/edges', 'gateway/metrics-server.ts'],
+  ['gateway/ssh', 'gateway/edges', 'gateway/http', 'gateway/metrics-server.ts'],
   ['gateway/records'],
   ['gateway/context'],
   ['gateway/tunnels', 'gateway/rights', 'gateway/proxy-protocol'],
@@ -63,6 +63,7 @@ const PURE = [
   'rules/traffic-policy/*',
   'rules/edge-admission.ts',
   'rules/host-name.ts',
+  'rules/tunnel-domain.ts',
   'event-log/event.ts',
   'event-log/transparency/tree/*',
   'api/enrollment-keys/enrollment-key.ts',
@@ -186,6 +187,7 @@ const FURTHER: Readonly<Record<string, string>> = {
   'api/reservations/reservation.ts': 'What a reservation means: pure rules of gateways, edges and lines for sshd.',
   'api/reservations/reserved-for-sshd.ts': 'Stock sshd needs what is reserved as patterns that it can match.',
   'api/reservations/reserved-names.ts': 'Gateways and edges ask whose a name is, over all accounts.',
+  'api/reservations/tls-ask.controller.ts': 'A proxy in front asks which names may have a certificate.',
   'api/reservations/told-hosts.ts':
     'What gateways say of their hosts spares users a reservation that would never count.',
   'api/ssh-credentials/credential-restrictions.controller.ts':

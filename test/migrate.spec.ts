@@ -35,7 +35,7 @@ class Noting9999999999999 implements MigrationInterface {
 const SCHEMA = {
   EventLog1796428800001: '78574f8da0303c40',
   Accounts1796428800002: '5cf5f713378237f0',
-  SshCredentials1796428800003: 'cc6715afe6636028',
+  SshCredentials1796428800003: 'b1f6d256882992f9',
   TcpEdges1796428800004: '42725570beff0832',
   IpPolicies1796428800005: 'f172f750c91711df',
   TunnelGroups1796428800006: '3ff5848d18d91d27',
@@ -43,7 +43,7 @@ const SCHEMA = {
   BindDecisions1796428800008: '7d9e09a570409780',
   Transparency1796428800009: '3e5e1b13b4b89efd',
   TunnelSessions1796428800010: '3046b97a91ddd084',
-  TunnelRecords1796428800011: '2aa7bd8d1f38ad68',
+  TunnelRecords1796428800011: 'ae83cc30455bc292',
   Reservations1796428800012: '97fc2b9418191b3c',
   EnrollmentKeys1796428800013: '65bef003887c5009',
 };

@@ -36,6 +36,7 @@ const WITHOUT_ACCOUNT = {
     'is_all_free',
     'name_rests_until',
     'reserved_names',
+    'names_with_certificates',
   ],
   'for the streams of all gateways, and for all who follow a log': [
     'credential_changes',

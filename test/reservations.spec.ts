@@ -285,7 +285,7 @@ describe('a reserved domain', () => {
       unreservableHosts: ['gateway.example.org'],
     });
     try {
-      for (const domain of ['tunnels.example.com', '*.example.com', 'GATEWAY.example.org']) {
+      for (const domain of ['tunnels.example.com', '*.example.com', '*.tunnels.example.com', 'GATEWAY.example.org']) {
         const answer = await own.admin.post('/reserved_domains', { domain });
         expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
       }

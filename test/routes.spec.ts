@@ -69,6 +69,7 @@ describe('every route', () => {
       'GET /livez',
       'GET /openapi.json',
       'GET /readyz',
+      'GET /tls_ask',
       'POST /console/once',
     ]);
   });

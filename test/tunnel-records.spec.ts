@@ -136,6 +136,35 @@ describe('GET /edge_connection_records', () => {
   });
 });
 
+describe('a connection to a name', () => {
+  const connection = (more: object) => ({
+    ...{
+      account_id: tenant.accountId,
+      host: 'app.example.test',
+      client: '192.0.2.7:5000',
+      credential_id: credential.id,
+    },
+    ...{ ago_ms: 0, ms: 2_000, bytes_in: 5, bytes_out: 6, reason: 'closed', ...more },
+  });
+
+  it('is a record with its host and without an edge', async () => {
+    await gateway.send({ edge_connections: [connection({})] });
+    const [record] = (await list(`/edge_connection_records?credential_id=${credential.id}`)).edge_connection_records;
+    expect(record).toMatchObject({ host: 'app.example.test', edge_id: null, hostport: null, bytes_out: 6 });
+  });
+
+  it.each([
+    ['without a credential of the account', { credential_id: `sshcr_${'0'.repeat(27)}` }, 'unknown_credential'],
+    ['without a host', { host: undefined }, 'unknown_edge'],
+    ['of an edge too', { hostport: 'a.test:1' }, 'unknown_credential'],
+  ])('%s is no record', async (_, more, reason) => {
+    const before = (await list('/edge_connection_records')).edge_connection_records;
+    const { body } = await gateway.send({ edge_connections: [connection(more)] });
+    expect(body.ignored).toMatchObject([{ reason }]);
+    expect((await list('/edge_connection_records')).edge_connection_records).toEqual(before);
+  });
+});
+
 describe('the logs of a connection', () => {
   const LOGS = [
     { place: 'on_tcp_connect[0].actions[0]', metadata: { message: 'é😀', n: [1, null, { deep: true }] } },

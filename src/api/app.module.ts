@@ -36,6 +36,7 @@ import { ReservationPolicy, withPublicHost } from './reservations/address-pools.
 import { ReservationsModule } from './reservations/reservations.module.js';
 import { ReservedForSshd } from './reservations/reserved-for-sshd.js';
 import { ReservedNames } from './reservations/reserved-names.js';
+import { TlsAskPolicy } from './reservations/tls-ask.controller.js';
 import { Changes } from './resources/changes.js';
 import { EdgeReferences } from './resources/edge-references.js';
 import { EntityQueries } from './resources/entity-queries.js';
@@ -100,6 +101,7 @@ const settingsOf = ({ config }: Foundation): Provider[] => [
   { provide: TcpEdgePolicy, useValue: { strict: config.strict } },
   { provide: GatewayPolicy, useValue: config },
   { provide: ReservationPolicy, useValue: withPublicHost(config, config.publicUrl) },
+  { provide: TlsAskPolicy, useValue: config },
   // The service's metrics have these too, with and without gateways.
   { provide: BindDecisionMetrics, useValue: new BindDecisionMetrics(config.gatewayTokens) },
   { provide: ApiDocument, useValue: new ApiDocument(config.publicUrl ?? '/', config) },

@@ -7,6 +7,7 @@ import { GatewayMetrics } from './context/gateway-metrics.js';
 import { EdgeServer } from './edges/edge-server.js';
 import type { GatewayLog } from './gateway-log.js';
 import type { GatewayPart } from './gateway-part.js';
+import { HttpServer } from './http/http-server.js';
 import { BoundedLog } from './log/bounded-line.js';
 import { GatewayLines } from './log/gateway-lines.js';
 import { RateLimitedLog } from './log/rate-limited-log.js';
@@ -21,6 +22,7 @@ import type { GatewaySettings } from './settings-table.js';
 import { loadHostKeys } from './ssh/host-key.js';
 import { SshServer } from './ssh/ssh-server.js';
 import { HeldAddresses } from './tunnels/held-addresses.js';
+import { HeldNames } from './tunnels/held-names.js';
 import { OpenTunnels } from './tunnels/open-tunnels.js';
 
 const OVERLAP =
@@ -61,16 +63,25 @@ export class Gateway {
     const failures = new Failures(log, metrics);
     const ports = new Ports(settings);
     const addresses = new HeldAddresses(settings.takeOver);
+    const names = new HeldNames(addresses);
     const refusals = new RateLimitedLog(log, 'refused binds');
     const lines = new GatewayLines(log);
     const context: GatewayContext = {
       ...{ settings, log, lines, refusals, failures, buffers, tunnels, sessions },
-      ...{ metrics, service, serviceState, rights, ports, addresses, now },
+      ...{ metrics, service, serviceState, rights, ports, addresses, names, now },
     };
     if (ports.overlap) log.line('warn', {}, OVERLAP);
     this.serviceState = serviceState;
     this.ssh = new SshServer(context, hostKeys);
-    this.parts = [rights, reporter, buffers, new MetricsServer(context), this.ssh, new EdgeServer(context)];
+    this.parts = [
+      rights,
+      reporter,
+      buffers,
+      new MetricsServer(context),
+      this.ssh,
+      new EdgeServer(context),
+      new HttpServer(context),
+    ];
   }
 
   /** If it throws OperatorError, nothing is left running. */

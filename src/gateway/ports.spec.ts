@@ -7,6 +7,7 @@ const DEFAULTS = {
   bindPorts: GATEWAY.bindPorts.fallback,
   edgePorts: GATEWAY.edgePorts.fallback,
   sshListen: { host: '0.0.0.0', port: 2222 },
+  httpListen: undefined,
   gatewayMetricsAddress: { host: '127.0.0.1', port: 9465 },
   serviceUrl: 'http://127.0.0.1:8080',
 };

@@ -9,10 +9,11 @@ export class Ports {
   private readonly ranges: Readonly<Record<'binds' | 'edges', readonly PortRange[]>>;
   private readonly reserved: ReadonlyMap<number, string>;
 
-  constructor({ bindPorts, edgePorts, sshListen, gatewayMetricsAddress, serviceUrl }: PortSettings) {
+  constructor({ bindPorts, edgePorts, sshListen, httpListen, gatewayMetricsAddress, serviceUrl }: PortSettings) {
     this.ranges = { binds: bindPorts, edges: edgePorts };
     this.reserved = new Map([
       [sshListen.port, 'the gateway itself'],
+      [httpListen?.port ?? 0, 'the HTTP of the gateway'],
       [gatewayMetricsAddress?.port ?? 0, 'the metrics of the gateway'],
       [portOf(serviceUrl), 'the service'],
     ]);
@@ -43,7 +44,7 @@ export class Ports {
 
 type PortSettings = Pick<
   GatewaySettings,
-  'bindPorts' | 'edgePorts' | 'sshListen' | 'gatewayMetricsAddress' | 'serviceUrl'
+  'bindPorts' | 'edgePorts' | 'sshListen' | 'httpListen' | 'gatewayMetricsAddress' | 'serviceUrl'
 >;
 
 const HTTP_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };

@@ -26,6 +26,8 @@ export interface IdentifiedKey {
   readonly account_id: string;
   readonly fingerprint: string;
   readonly credentials: readonly { readonly credential_id: string; readonly version: number }[];
+  /** TUNNEL_DOMAIN of the service. */
+  readonly tunnel_domain?: string | null;
 }
 
 /** A target, as in the bodies of the service. */
@@ -86,9 +88,9 @@ export class ServiceClient {
   async identify(fingerprint: string): Promise<IdentifiedKey | undefined> {
     const known = await this.ask<Partial<IdentifiedKey> | null>('POST', 'identify', { fingerprint });
     if (known === undefined) return undefined;
-    const { account_id, credentials } = known ?? {};
+    const { account_id, credentials, tunnel_domain = null } = known ?? {};
     if (known?.fingerprint === fingerprint && account_id !== undefined && Array.isArray(credentials)) {
-      return { account_id, fingerprint, credentials };
+      return { account_id, fingerprint, credentials, tunnel_domain };
     }
     throw new Unavailable('the answer to identify is not from the service; check SERVICE_URL');
   }

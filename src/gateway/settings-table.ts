@@ -3,9 +3,10 @@ import { LOG_LEVELS } from '../kernel/settings/log-levels.js';
 import { baseUrl, integer, oneOf, text } from '../kernel/settings/parsers.js';
 import type { Setting, SettingsTable, ValuesOf } from '../kernel/settings/setting.js';
 import { parseToken } from '../kernel/settings/token.js';
+import { networksIn } from '../rules/index.js';
 import { parseOwnedHosts } from './owned-hosts.js';
 import { parsePorts } from './port-ranges.js';
-import { parseBalancers, parseProxied } from './settings-parsers.js';
+import { parseProxied } from './settings-parsers.js';
 
 const MAX_MS = 86_400_000;
 
@@ -62,7 +63,24 @@ export const GATEWAY = {
     example: '192.0.2.10,2001:db8:7::/64',
     fallback: [],
     fallbackText: 'none',
-    parse: parseBalancers,
+    parse: networksIn,
+  },
+  // Whoever reaches it reaches each bound name, so there is none by default.
+  httpListen: {
+    name: 'GATEWAY_HTTP_LISTEN',
+    about: 'Address and port that serve HTTP for the domains that clients bind, each request by its Host.',
+    example: '127.0.0.1:8081',
+    fallback: undefined,
+    parse: listenAddress(0),
+  },
+  httpProxies: {
+    name: 'GATEWAY_HTTP_PROXIES',
+    about:
+      'Proxies in front of `GATEWAY_HTTP_LISTEN`: addresses or networks, comma-separated. Only their `X-Forwarded-` headers are believed.',
+    example: '127.0.0.1,192.0.2.10',
+    fallback: [],
+    fallbackText: 'none',
+    parse: networksIn,
   },
   hostKeyFile: {
     name: 'GATEWAY_HOST_KEY',

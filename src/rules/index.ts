@@ -33,7 +33,7 @@ export {
   type IpReason,
   type IpRestriction,
 } from './ip-rules/ip-restriction.js';
-export { compileNetwork, type Network, networksContaining, parseCidr } from './ip-rules/network.js';
+export { type Network, networksContaining, networksIn, parseCidr } from './ip-rules/network.js';
 export { aliasesOf, type OwnedHost } from './ip-rules/owned-hosts.js';
 export { sourceOf } from './ip-rules/source.js';
 
@@ -54,3 +54,5 @@ export {
 } from './traffic-policy/tcp-connect.js';
 export { inZone, timeZone } from './traffic-policy/time-fields.js';
 export { UnreadablePolicy } from './traffic-policy/unreadable-policy.js';
+// Names below the operator's domain
+export { parseTunnelDomain, TunnelDomain } from './tunnel-domain.js';

@@ -44,15 +44,15 @@ describe('docker-compose.yml', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('put a line CHECKPOINT_KEY=... into the file .env')]);
   });
 
-  it('is valid, and keeps its three containers running', async () => {
+  it('is valid, and keeps its four containers running', async () => {
     const { code, stdout } = await compose({
       POSTGRES_PASSWORD: PASSWORD,
       CHECKPOINT_KEY: 'off',
-      COMPOSE_PROFILES: 'gateway',
+      COMPOSE_PROFILES: 'gateway,caddy',
     });
     expect(code).toBe(0);
-    expect(stdout.match(/restart: unless-stopped/g)).toHaveLength(3);
-    expect(stdout.match(/^ {4}image:|^ {4}build:/gm)).toHaveLength(3);
+    expect(stdout.match(/restart: unless-stopped/g)).toHaveLength(4);
+    expect(stdout.match(/^ {4}image:|^ {4}build:/gm)).toHaveLength(4);
   });
 
   it('has its password in a file that neither a commit nor an image takes', () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { parseBalancers } from '../../src/gateway/settings-parsers.js';
+import { networksIn } from '../../src/rules/index.js';
 import { eventually } from '../support/eventually.js';
 import { startHaproxy } from '../support/haproxy.js';
 import { stopAtEnd } from '../support/leftovers.js';
@@ -10,7 +10,7 @@ import { OwnGateway } from '../support/own-gateway.js';
 import { logIn } from '../support/ssh-client.js';
 
 const BALANCER = '127.0.0.2';
-const proxyProtocolFrom = parseBalancers(`192.0.2.0/24,${BALANCER}`);
+const proxyProtocolFrom = networksIn(`192.0.2.0/24,${BALANCER}`);
 
 let trial: OwnGateway;
 beforeAll(async () => {
@@ -104,6 +104,6 @@ it('a header from anybody else is no header, and names no client', async () => {
 it.each([['balancer.example.com'], ['192.0.2.1/24'], ['192.0.2.0/33'], ['']])(
   'GATEWAY_PROXY_PROTOCOL_FROM=%j is refused with the way out',
   (text) => {
-    expect(() => parseBalancers(text)).toThrow('must be addresses or networks, separated by commas: the entry');
+    expect(() => networksIn(text)).toThrow('must be addresses or networks, separated by commas: the entry');
   },
 );

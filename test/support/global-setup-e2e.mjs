@@ -18,6 +18,7 @@ const TOOLS = [
   ['/usr/share/gocode/src/golang.org/x/crypto/ssh', 'golang-golang-x-crypto-dev'],
   ['/usr/share/gocode/src/golang.org/x/mod/sumdb/tlog', 'golang-golang-x-mod-dev'],
   ['haproxy', 'haproxy'],
+  ['caddy', 'caddy'],
   ['pg_createcluster', 'postgresql'],
   ['pgbackrest', 'pgbackrest'],
   ['script', 'bsdutils'],

@@ -131,6 +131,17 @@ describe('readConfig', () => {
     expect(readConfig({ DECISIONS_RETENTION_DAYS: '0' }).decisionsRetentionDays).toBe(0);
   });
 
+  it.each(['tunnels.example.com', 'example.com', 'a.tunnels.example.com'])(
+    'refuses a TUNNEL_DOMAIN whose tunnels could set cookies for PUBLIC_URL at %s, or the other way round',
+    (host) => {
+      const settings = { TUNNEL_DOMAIN: 'https://tunnels.example.com', PUBLIC_URL: `https://${host}` };
+      expect(problemsOf(settings)).toEqual([expect.stringContaining('take a domain of its own')]);
+      expect(readConfig({ ...settings, PUBLIC_URL: 'https://api.example.com' }).tunnelDomain?.host).toBe(
+        'tunnels.example.com',
+      );
+    },
+  );
+
   it('requires OIDC_ISSUER and OIDC_AUDIENCE together', () => {
     expect(problemsOf({ OIDC_ISSUER: 'https://login.example.com' })).toEqual([
       'OIDC_ISSUER is set without OIDC_AUDIENCE',

@@ -154,6 +154,10 @@ function contradictionsIn(all: Settings): string[] {
   if (config.migrationDatabaseUrl !== undefined && config.databaseUrl === undefined) {
     return ['MIGRATION_DATABASE_URL is set without DATABASE_URL'];
   }
+  const { tunnelDomain, publicUrl } = config;
+  // A page of a tunnel could set cookies for the service.
+  if (publicUrl !== undefined && tunnelDomain?.overlaps(new URL(publicUrl).hostname) === true)
+    return ['TUNNEL_DOMAIN is the host of PUBLIC_URL, or above or below it; take a domain of its own'];
   if (metricsAddress?.port === port) return ['METRICS_LISTEN has the port of the service (PORT); choose another'];
   if (bootstrapApiKey !== undefined && bootstrapApiKeyFile !== undefined) {
     return ['BOOTSTRAP_API_KEY and BOOTSTRAP_API_KEY_FILE are both set; set one of them'];

@@ -1,6 +1,6 @@
 import { integer } from '../../kernel/settings/parsers.js';
 import type { SettingsTable } from '../../kernel/settings/setting.js';
-import { canonicalHost, ParseError } from '../../rules/index.js';
+import { canonicalHost, networksIn, ParseError, parseTunnelDomain } from '../../rules/index.js';
 import { parsePools } from '../reservations/address-pools.js';
 
 const WEEK_MS = 604_800_000;
@@ -29,6 +29,23 @@ export const RESERVATIONS = {
     example: '1000',
     fallback: 10_000,
     parse: integer(0, 1_000_000),
+  },
+  tunnelDomain: {
+    name: 'TUNNEL_DOMAIN',
+    about:
+      'Domain below which each credential has a name of its own, as the URL that browsers use. See [http-by-name.md](http-by-name.md#names-below-yours).',
+    example: 'https://tunnels.example.com',
+    fallback: undefined,
+    parse: parseTunnelDomain,
+  },
+  tlsAskFrom: {
+    name: 'TLS_ASK_FROM',
+    about:
+      'Who may ask `GET /tls_ask`: addresses or networks, comma-separated. See [http-by-name.md](http-by-name.md#certificates).',
+    example: '192.0.2.10',
+    fallback: networksIn('127.0.0.0/8,::1'),
+    fallbackText: 'loopback',
+    parse: networksIn,
   },
   unreservableHosts: {
     name: 'UNRESERVABLE_HOSTS',

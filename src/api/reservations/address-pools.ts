@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { malformed, Problem, quoted } from '../../kernel/problem.js';
-import { canonicalHost, ParseError, parsePort } from '../../rules/index.js';
+import { canonicalHost, ParseError, parsePort, type TunnelDomain } from '../../rules/index.js';
 import { covers } from './reservation.js';
 
 /** A range of ports of a host. Nobody binds one that nobody has reserved. */
@@ -51,6 +51,8 @@ export abstract class ReservationPolicy {
   abstract readonly maxReservations: number;
   /** Canonical names that nobody may reserve, nor a wildcard that covers them, nor addresses at them but those of a pool. */
   abstract readonly unreservableHosts: readonly string[];
+  /** Nobody reserves it, nor what its credentials have for themselves. */
+  readonly tunnelDomain?: TunnelDomain | undefined;
   /** The host of the service's own URL, which nobody may reserve as a domain. */
   readonly publicHost?: string;
 }

@@ -4,8 +4,15 @@ import type { BindTarget } from '../../rules/index.js';
 export const RESERVATION_REASONS = ['reserved_elsewhere', 'not_reserved'] as const;
 export type ReservationReason = (typeof RESERVATION_REASONS)[number];
 
-/** Whether an account may have a target, as far as reservations go: undefined if it may. */
-export type RefusalOf = (accountId: string, target: BindTarget) => ReservationReason | undefined;
+/**
+ * Whether an account may have a target, as far as reservations go: undefined if it may. `credentialIds`: those that want it;
+ * undefined if nobody wants it yet.
+ */
+export type RefusalOf = (
+  accountId: string,
+  target: BindTarget,
+  credentialIds?: readonly string[],
+) => ReservationReason | undefined;
 
 /** A host or `*.suffix`, at one port or at any. */
 export interface ListenPattern {

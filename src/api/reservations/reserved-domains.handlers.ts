@@ -49,10 +49,15 @@ class CreateReservedDomainHandler implements ICommandHandler<CreateReservedDomai
 
   /** One account must not take a name from all others through which they reach the gateways or the service. */
   private async refuseUnreservable(domain: string): Promise<void> {
-    const { addressPools, unreservableHosts, publicHost } = this.policy;
+    const { addressPools, unreservableHosts, publicHost, tunnelDomain } = this.policy;
+    if (tunnelDomain?.isShared(domain) === true || tunnelDomain?.isGiven(domain) === true)
+      throw new Problem(
+        'conflict',
+        `${quoted(domain)} cannot be reserved: ${quoted(tunnelDomain.host)} gives it to credentials.`,
+      );
     const told = (await this.told.ofGateways()).flat();
     const hosts = [...[...addressPools, ...told].map(({ host }) => host), ...unreservableHosts, publicHost];
-    const host = hosts.find((one) => one !== undefined && covers(domain, one));
+    const host = hosts.find((one) => one !== undefined && (covers(domain, one) || domain === `*.${one}`));
     if (host === undefined) return;
     throw new Problem('conflict', `${quoted(domain)} cannot be reserved: all accounts share the host ${quoted(host)}.`);
   }

@@ -86,7 +86,7 @@ export class ReservedNames {
 
   /** The settings that its judgements depend on, as text. */
   get settings(): string {
-    return JSON.stringify(this.policy.addressPools);
+    return JSON.stringify([this.policy.addressPools, this.policy.tunnelDomain?.url]);
   }
 
   async read(targets: readonly BindTarget[]): Promise<Reservations> {
@@ -94,7 +94,7 @@ export class ReservedNames {
     const find = (name: string) => (name.startsWith('*.') ? this.findWildcard(name) : this.find(name));
     const found = (await Promise.all(names.map(find))).flatMap((one) => one ?? []);
     const byName = new Map(found.map((one) => [one.name, one]));
-    return { refusalOf: (accountId, target) => this.refusalOf(accountId, target, byName) };
+    return this.reservationsOf(byName);
   }
 
   /**
@@ -107,7 +107,7 @@ export class ReservedNames {
     const none = { accounts: [], resting: [], since: 0, restingSince: null };
     const found = (name: string): Found => ({ name, holder: held.has(name) ? past.accountId : null, ...none });
     const byName = new Map(names.map((name) => [name, found(name)]));
-    return { refusalOf: (accountId, target) => this.refusalOf(accountId, target, byName) };
+    return this.reservationsOf(byName);
   }
 
   /** For each of these canonical hostports: the account that alone may serve it, null if none may, undefined if any may. */
@@ -123,6 +123,22 @@ export class ReservedNames {
     const others = this.deciding([addr, ...aliases].map(addressOf)).map(nameOf);
     const { refusalOf } = await this.read(others.map(addressTarget));
     return others.find((name) => name !== addr && refusalOf(accountId, addressTarget(name)) !== undefined);
+  }
+
+  private reservationsOf(found: ReadonlyMap<string, Found>): Reservations {
+    return {
+      refusalOf: (accountId, target, credentialIds) =>
+        this.isOfOther(target, credentialIds) ? 'reserved_elsewhere' : this.refusalOf(accountId, target, found),
+    };
+  }
+
+  /** Whether it is, or covers, what belongs to other credentials below TUNNEL_DOMAIN. */
+  private isOfOther(target: BindTarget, credentialIds: readonly string[] | undefined): boolean {
+    const { tunnelDomain } = this.policy;
+    if (tunnelDomain === undefined || target.kind !== 'domain') return false;
+    if (tunnelDomain.isShared(target.name)) return true;
+    if (credentialIds === undefined || !tunnelDomain.isGiven(target.name)) return false;
+    return !credentialIds.some((id) => tunnelDomain.givenName(id) === target.name);
   }
 
   private refusalOf(

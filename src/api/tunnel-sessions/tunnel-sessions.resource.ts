@@ -1,3 +1,4 @@
+import type { TunnelDomain } from '../../rules/index.js';
 import {
   GATEWAY_NAME,
   nullable,
@@ -100,11 +101,11 @@ export class TunnelResource {
   @ApiField(OWNER_ID) owner_id!: string;
   @ApiField(TARGETS) targets!: readonly object[];
   @ApiField({
-    description: 'URL of an address that it is bound to; else empty.',
+    description: 'URL of an address, or of a name below `TUNNEL_DOMAIN`; else empty.',
     example: 'tcp://1.tcp.example.com:20000',
   })
   public_url!: string;
-  @ApiField({ description: '`tcp` for an address; else empty.', example: 'tcp' }) proto!: string;
+  @ApiField({ description: 'Scheme of `public_url`; else empty.', example: 'tcp' }) proto!: string;
   @ApiField({
     description: 'Its labels, with their values.',
     type: 'object',
@@ -146,20 +147,23 @@ export function toSession(session: OpenSession, baseUrl: string): TunnelSessionR
   };
 }
 
-export function toTunnel(tunnel: OpenTunnel, baseUrl: string): TunnelResource {
+export function toTunnel(tunnel: OpenTunnel, baseUrl: string, domain: TunnelDomain | undefined): TunnelResource {
   const { id, session_id, owner_id, targets, bytes_in, bytes_out, connections } = tunnel;
-  const address = targets.find((target) => target.address !== undefined)?.address;
+  const url = targets.flatMap((target) => urlOf(target, domain) ?? [])[0] ?? '';
   return {
     ...ref(baseUrl, TUNNELS_PATH, id),
     tunnel_session: ref(baseUrl, SESSIONS_PATH, session_id),
     credential: ref(baseUrl, SSH_CREDENTIALS.path, tunnel.credential_id),
     ...{ owner_id, targets },
-    ...(address === undefined ? { public_url: '', proto: '' } : { public_url: `tcp://${address}`, proto: 'tcp' }),
+    ...{ public_url: url, proto: url.replace(/:.*/, '') },
     labels: labelsOf(targets),
     started_at: tunnel.started_at.toISOString(),
     ...{ bytes_in, bytes_out, connections, forwards_to: '', metadata: '', region: '' },
   };
 }
+
+const urlOf = ({ address, domain: name = '' }: TargetForm, domain: TunnelDomain | undefined): string | undefined =>
+  address === undefined ? domain?.urlOf(name) : `tcp://${address}`;
 
 const labelsOf = (targets: readonly TargetForm[]): Readonly<Record<string, string>> =>
   Object.fromEntries(targets.flatMap(({ label }) => (label === undefined ? [] : [[label.key, label.value]])));

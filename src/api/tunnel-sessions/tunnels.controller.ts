@@ -2,6 +2,7 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { ApiGetPart, ApiList, ApiTag } from '../http/openapi/decorators.js';
 import { pageOf, readPageRequest } from '../http/pages.js';
 import { Read, type ReadRequest } from '../http/request-context.js';
+import { ReservationPolicy } from '../reservations/address-pools.js';
 import { mayReadPrivate } from '../resources/access-rules.js';
 import { Lists } from '../resources/lists.js';
 import { OpenSessions, type OpenTunnel } from './open-sessions.js';
@@ -15,6 +16,7 @@ export class TunnelsController {
   constructor(
     private readonly sessions: OpenSessions,
     private readonly lists: Lists,
+    private readonly policy: ReservationPolicy,
   ) {}
 
   @Get()
@@ -31,7 +33,7 @@ export class TunnelsController {
     const page = readPageRequest(query, 'tn');
     const filters = readFilters(query);
     const wanted = wantedBy(caller, filters);
-    const toItem = (tunnel: OpenTunnel) => toTunnel(tunnel, baseUrl);
+    const toItem = (tunnel: OpenTunnel) => toTunnel(tunnel, baseUrl, this.policy.tunnelDomain);
     return this.lists.page(
       request,
       async () => (wanted === undefined ? [] : this.sessions.listTunnels(caller.accountId, page, wanted)),
@@ -44,6 +46,6 @@ export class TunnelsController {
   async get(@Read() { caller, baseUrl }: ReadRequest, @Param('id') id: string): Promise<TunnelResource> {
     const tunnel = await this.sessions.findTunnel({ accountId: caller.accountId, id });
     if (tunnel === undefined || !mayReadPrivate(caller, tunnel)) throw sessionNotFound();
-    return toTunnel(tunnel, baseUrl);
+    return toTunnel(tunnel, baseUrl, this.policy.tunnelDomain);
   }
 }

@@ -8,6 +8,7 @@ import type { ServiceClient } from '../service-client.js';
 import type { OpenSessions } from '../sessions/open-sessions.js';
 import type { GatewaySettings } from '../settings-table.js';
 import type { HeldAddresses } from '../tunnels/held-addresses.js';
+import type { HeldNames } from '../tunnels/held-names.js';
 import type { OpenTunnels } from '../tunnels/open-tunnels.js';
 import type { BufferBudget } from './buffer-budget.js';
 import type { Failures } from './failures.js';
@@ -22,6 +23,7 @@ export interface GatewayContext {
   /** What the service is told about. */
   readonly sessions: OpenSessions;
   readonly addresses: HeldAddresses;
+  readonly names: HeldNames;
   readonly metrics: GatewayMetrics;
   readonly log: GatewayLog;
   readonly lines: GatewayLines;

@@ -30,6 +30,12 @@ export class GatewayMetrics {
   });
   readonly servedPorts = this.gauge('served_hostports', 'Hostports of edges at which the gateway listens.');
   readonly openEdgeConnections = this.gauge('edge_connections', 'Open connections to edges.');
+  /** `outcome`: `carried` by a channel of its own, or why the gateway answered itself. */
+  readonly visits = this.counter(
+    'http_visits_total',
+    'Channels of visitors of names, and requests that none carried.',
+    'outcome',
+  );
 
   readonly reportFailures = new Counter({
     name: 'tunnel_gateway_report_failures_total',

@@ -1,19 +1,14 @@
 import type { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, parseAddress } from '../../rules/index.js';
 import type { Endpoint } from '../endpoint.js';
-import { NotCarried } from '../protocol/not-carried.js';
 import { carry } from '../tunnels/carry.js';
+import { connectSoon } from '../tunnels/connect-soon.js';
 import type { OpenTunnel } from '../tunnels/open-tunnel.js';
 import { ADMITTED, type Admission } from './admission.js';
 import { hasLabels } from './matching-tunnels.js';
 import type { ServedEdge } from './served-edge.js';
 
 const KEEPALIVE_MS = 30_000;
-/** If an SSH client opens no channel within this time, it is asked for a sign of life. */
-const PATIENCE_MS = 1_000;
-/** After this time the next tunnel is tried, or at once if the client gives no sign of life. */
-const MAX_CONNECT_MS = 5_000;
 
 interface NumericEndpoint {
   readonly address: Address;
@@ -56,7 +51,7 @@ export class EdgeConnection {
   /** Carries the connection through the first tunnel that takes it. False if none does. */
   async carryTo(tunnels: readonly OpenTunnel[], header: (tunnel: OpenTunnel) => Buffer | undefined): Promise<boolean> {
     for (const tunnel of tunnels) {
-      const stream = await this.connect(tunnel);
+      const stream = await connectSoon(tunnel, this.source);
       if (stream === undefined) continue;
       if (this.socket.destroyed) {
         stream.cut('the visitor is gone');
@@ -77,29 +72,6 @@ export class EdgeConnection {
     if (this.tunnel === undefined) this.socket.destroy();
     else this.socket.resetAndDestroy();
   }
-
-  private async connect(tunnel: OpenTunnel) {
-    let [isAnswered, isLate] = [false, false];
-    const opened = tunnel.connect(this.source).finally(() => {
-      isAnswered = true;
-    });
-    const late = endOfPatience(tunnel, () => isAnswered).then(() => {
-      isLate = true;
-      return undefined;
-    });
-    opened.then((stream) => isLate && stream.cut('another tunnel was faster')).catch(() => undefined);
-    return Promise.race([opened, late]).catch((error) => {
-      if (error instanceof NotCarried) return undefined;
-      throw error;
-    });
-  }
-}
-
-/** Resolves when the client has had its time to open a channel, or gives no sign of life. */
-async function endOfPatience({ signs }: OpenTunnel, isAnswered: () => boolean): Promise<void> {
-  const end = sleep(MAX_CONNECT_MS, undefined, { ref: false });
-  await sleep(PATIENCE_MS, undefined, { ref: false });
-  if (isAnswered() || (await signs.isAlive())) await end;
 }
 
 /** The zone of a link-local address counts for no rule. */

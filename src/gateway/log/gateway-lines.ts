@@ -10,6 +10,7 @@ export class GatewayLines {
   readonly connections: RateLimitedLog;
   readonly tunnels: RateLimitedLog;
   readonly edges: RateLimitedLog;
+  readonly visits: RateLimitedLog;
 
   constructor(log: GatewayLog) {
     this.refusedLogins = new RateLimitedLog(log, 'refused logins');
@@ -17,6 +18,7 @@ export class GatewayLines {
     this.connections = new RateLimitedLog(log, 'connections that ended');
     this.tunnels = new RateLimitedLog(log, 'tunnels');
     this.edges = new RateLimitedLog(log, 'connections to edges');
+    this.visits = new RateLimitedLog(log, 'visits of names');
   }
 }
 

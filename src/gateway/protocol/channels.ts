@@ -18,7 +18,7 @@ export interface OpenChannel {
   /** Ends the channel at once, and drops the bytes that it holds. */
   cut(reason: string): void;
   /** Whether the gateway grants this request of the client. */
-  receiveRequest(type: string): boolean;
+  receiveRequest(type: string, data: unknown): boolean;
 }
 
 /** The addresses of a connection to a bind, in the words of the client that bound it. */
@@ -143,9 +143,9 @@ export class Channels {
     found?.channel?.receiveWindow();
   }
 
-  requested(local: number, type: string, wantsReply: boolean): void {
+  requested(local: number, type: string, wantsReply: boolean, data: unknown): void {
     const found = this.find(local);
-    const isGranted = found?.channel?.receiveRequest(type) === true;
+    const isGranted = found?.channel?.receiveRequest(type, data) === true;
     if (wantsReply) found?.link.answer(isGranted);
   }
 

@@ -172,9 +172,9 @@ export class Connection {
       CHANNEL_WINDOW_ADJUST: (local: number, bytes: number) => this.channels.adjusted(local, bytes),
       CHANNEL_EOF: (local: number) => this.channels.ended(local),
       CHANNEL_CLOSE: (local: number) => this.channels.closed(local),
-      CHANNEL_REQUEST: (local: number, type: string, wantsReply: boolean) => {
+      CHANNEL_REQUEST: (local: number, type: string, wantsReply: boolean, data: unknown) => {
         this.countedClient();
-        this.channels.requested(local, type, wantsReply);
+        this.channels.requested(local, type, wantsReply, data);
       },
     };
   }

@@ -41,6 +41,8 @@ export class TunnelChannel extends Duplex implements OpenChannel {
   /** The client neither sends nor takes any more bytes. */
   isClosedByClient = false;
   wasCut = false;
+  /** Bytes so far. */
+  readonly carried = { in: 0, out: 0 };
   /** The socket at the other end. Its unsent bytes count as bytes of this channel. */
   peer: Socket | undefined;
 
@@ -141,6 +143,11 @@ export class TunnelChannel extends Duplex implements OpenChannel {
     callback(error);
   }
 
+  private count(direction: 'in' | 'out', bytes: number): number {
+    this.carried[direction] += bytes;
+    return this.meter.count(direction, bytes);
+  }
+
   private whenGone(gone: () => void): void {
     if (this.closed) gone();
     else this.once('close', gone);
@@ -187,7 +194,7 @@ export class TunnelChannel extends Duplex implements OpenChannel {
     while (this.isWanted && this.throttle === undefined && !this.destroyed) {
       const data = this.arrived.shift();
       if (data === undefined) break;
-      const pauseMs = this.meter.count('out', data.length);
+      const pauseMs = this.count('out', data.length);
       if (pauseMs > 0) this.pauseFor(pauseMs);
       this.isWanted = this.push(data);
     }
@@ -208,7 +215,7 @@ export class TunnelChannel extends Duplex implements OpenChannel {
     if (this.unsent === undefined || this.destroyed || this.isClosedByClient) return;
     const count = this.link.send(this.unsent);
     if (count > 0) this.idle.refresh();
-    const pauseMs = count > 0 ? this.meter.count('in', count) : 0;
+    const pauseMs = count > 0 ? this.count('in', count) : 0;
     if (count < this.unsent.length) {
       this.unsent = this.unsent.subarray(count);
       // If the window is full, the client's next window adjustment continues.

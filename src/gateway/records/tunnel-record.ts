@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../kernel/omit-undefined.js';
 import type { GatewayContext } from '../context/gateway-context.js';
 import type { Meter } from '../protocol/tunnel-channel.js';
 import type { TargetBody } from '../service-client.js';
@@ -10,6 +11,8 @@ interface RecordedTunnel {
   readonly credentialId: string;
   /** As the service was asked about them. */
   readonly targets: readonly TargetBody[];
+  /** Where browsers find it, if that is known. */
+  readonly url: string | undefined;
 }
 
 /** Writes log lines and metrics about one tunnel: its begin, its end, and what it carried. */
@@ -27,8 +30,14 @@ export class TunnelRecord {
     private readonly tunnel: RecordedTunnel,
     private readonly connection: ConnectionRecord,
   ) {
-    const { target, credentialId, accountId } = tunnel;
-    this.fields = { target, credential: credentialId, account: accountId, ...connection.source };
+    const { target, credentialId, accountId, url } = tunnel;
+    this.fields = {
+      target,
+      ...omitUndefined({ url }),
+      credential: credentialId,
+      account: accountId,
+      ...connection.source,
+    };
   }
 
   opened(): void {

@@ -16,11 +16,14 @@ export interface TunnelFacts {
   readonly targets: readonly TargetBody[];
 }
 
-/** A connection to an edge that a tunnel carried, at its end. */
+/** A connection to an edge, or to a name, that a tunnel carried, at its end. */
 export interface CarriedConnection {
   readonly account_id: string;
-  readonly edge_id: string;
-  readonly hostport: string;
+  readonly edge_id?: string;
+  /** Of the edge. */
+  readonly hostport?: string;
+  /** The name. */
+  readonly host?: string;
   /** Address and port. */
   readonly client: string;
   readonly session_id: string;

@@ -1,15 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import type { OwnedHost } from '../../rules/index.js';
+import { type OwnedHost, TunnelDomain } from '../../rules/index.js';
 import { parseOwnedHosts } from '../owned-hosts.js';
 import { Ports } from '../ports.js';
 import { questionAt, readBindRequest } from './bind-request.js';
 
 const ports = new Ports({
-  ...{ bindPorts: [{ min: 1_024, max: 65_535 }], edgePorts: [], gatewayMetricsAddress: undefined },
+  ...{
+    bindPorts: [{ min: 1_024, max: 65_535 }],
+    edgePorts: [],
+    gatewayMetricsAddress: undefined,
+    httpListen: undefined,
+  },
   ...{ sshListen: { host: '127.0.0.1', port: 2_222 }, serviceUrl: 'http://127.0.0.1:8080' },
 });
 const questionsOf = (hosts: readonly OwnedHost[], address: string, port: number) =>
-  readBindRequest(address, port, hosts, ports).questions;
+  readBindRequest(address, port, { hosts, ports, isHttp: false }).questions;
 
 /** The other names of a bind of port 7001 at the first host. */
 function aliasesAmong(hosts: string): readonly string[] | undefined {
@@ -74,4 +79,41 @@ it.each([
   ['*.b\u00fcro.example.com', '*.xn--bro-hoa.example.com'],
 ])('a bind of %s is asked about, and found again when a name is reserved, as %s', (address, domain) => {
   expect(questionsOf([], address, 0)).toEqual([{ domain }]);
+});
+
+describe('below the domain of the service, a bind of', () => {
+  const below = { domain: new TunnelDomain('https://tunnels.example.test'), givenName: 'given.tunnels.example.test' };
+  const hosts = parseOwnedHosts('127.0.0.1,localhost=127.0.0.1,box=127.0.0.1');
+  const read = (address: string, port: number) => readBindRequest(address, port, { hosts, ports, isHttp: true, below });
+
+  it.each([
+    ...['', '*', 'localhost'].flatMap((address) => [80, 443].map((port) => [address, port, 'given'] as const)),
+    ...[0, 80, 443].map((port) => ['Shop', port, 'shop'] as const),
+  ])("'%s' at port %d is the name %s", (address, port, name) => {
+    expect(read(address, port)).toMatchObject({ target: { domain: `${name}.tunnels.example.test` } });
+  });
+
+  it.each(['app.example.test', '*.app.example.test'])('%s is that domain', (name) => {
+    expect(read(name, 80).target).toEqual({ domain: name });
+  });
+
+  it.each([
+    ['localhost', 9_000],
+    ['localhost', 0],
+    ['box', 9_000],
+  ])('%s at port %d is a TCP port', (host, port) => {
+    expect(read(host, port).target).toMatchObject({ host });
+  });
+});
+
+describe('where the gateway serves HTTP, a domain', () => {
+  const read = (port: number) => readBindRequest('app.example.test', port, { hosts: [], ports, isHttp: true });
+
+  it.each([0, 80, 443])('is bound at port %d', (port) => {
+    expect(read(port).target).toEqual({ domain: 'app.example.test' });
+  });
+
+  it('is refused at each other port, with the ports that it has', () => {
+    expect(() => read(8_080)).toThrow('a domain serves HTTP, at the ports 0, 80 and 443, and not at 8080');
+  });
 });

@@ -5,7 +5,6 @@ import type { TunnelChannel } from '../protocol/tunnel-channel.js';
 import type { TunnelRecord } from '../records/tunnel-record.js';
 import type { HeldRight } from '../rights/live-rights.js';
 import type { OpenTunnel, TunnelTarget } from '../tunnels/open-tunnel.js';
-import type { BindListener } from './bind-listener.js';
 import type { Permission } from './bind-questions.js';
 import type { BindRequest } from './bind-request.js';
 
@@ -35,7 +34,7 @@ export class Bind implements OpenTunnel {
     readonly request: BindRequest,
     /** The port of the listener, or a number that only the client uses. */
     readonly port: number,
-    private readonly listener: BindListener | undefined,
+    private readonly listener: { close(): void } | undefined,
     by: BoundBy,
     permissions: readonly Permission[],
     private readonly client: BindClient,

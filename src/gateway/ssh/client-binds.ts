@@ -1,5 +1,5 @@
 import { messageOf } from '../../kernel/error-message.js';
-import type { OwnedHost } from '../../rules/index.js';
+import { type OwnedHost, TunnelDomain } from '../../rules/index.js';
 import type { GatewayContext } from '../context/gateway-context.js';
 import { shortened } from '../log/shortened.js';
 import type { SignsOfLife } from '../protocol/signs-of-life.js';
@@ -23,9 +23,9 @@ const MAX_PORT = 65_535;
 const MAX_PORTS_TAKEN = 20;
 const AWAY = 'the service cannot be reached';
 
-/** Where a permitted bind listens; without a listener for a domain and labels. */
+/** Where a permitted bind listens, or the name that it holds; without either for labels. */
 interface Place {
-  readonly listener?: BindListener;
+  readonly listener?: { readonly port?: number; close(): void };
   readonly permissions: readonly Permission[];
 }
 
@@ -64,6 +64,23 @@ export class ClientBinds implements Holder {
     this.questions = new BindQuestions(context.service, client.identity, client.source);
   }
 
+  private get isHttp(): boolean {
+    return this.context.settings.httpListen !== undefined;
+  }
+
+  /** A key with several credentials has the name of the oldest one. */
+  private get below() {
+    const { tunnel_domain: url, credentials } = this.client.identity;
+    const [oldest] = credentials;
+    if (url == null || oldest === undefined) return undefined;
+    const domain = new TunnelDomain(url);
+    return { domain, givenName: domain.givenName(oldest.credential_id) };
+  }
+
+  private urlOf({ target }: BindRequest): string | undefined {
+    return 'domain' in target && this.isHttp ? this.below?.domain.urlOf(target.domain) : undefined;
+  }
+
   /** There is no bind, and no connection through a cancelled one. */
   get isUnused(): boolean {
     return this.isEmpty && this.cancelled.size === 0;
@@ -83,7 +100,7 @@ export class ClientBinds implements Holder {
     try {
       const bind = await this.permitted(address, port);
       bind.record.opened();
-      this.terminal.say(boundLine(bind.request, bind.port));
+      this.terminal.say(this.lineOf(bind));
       return bind.port;
     } catch (error) {
       const refused = error instanceof BindRefused ? error : unavailable(messageOf(error));
@@ -115,7 +132,8 @@ export class ClientBinds implements Holder {
 
   private async permitted(address: string, port: number): Promise<Bind> {
     const { settings, rights, ports } = this.context;
-    const request = readBindRequest(address, port, settings.gatewayHosts, ports);
+    const serving = { hosts: settings.gatewayHosts, ports, isHttp: this.isHttp, below: this.below };
+    const request = readBindRequest(address, port, serving);
     if (!rights.isFollowing) throw unavailable(AWAY);
     const refusal = this.usage.take('binds');
     if (refusal !== undefined) throw new BindRefused('too_many', refusal);
@@ -138,11 +156,20 @@ export class ClientBinds implements Holder {
       place.listener?.close();
       throw new BindRefused('cannot_listen', 'the client is gone');
     }
-    const bind = this.bindOf(request, place);
+    const bind = this.bindAt(request, place);
     made = bind;
     this.binds.add(bind);
     this.context.tunnels.add(bind);
     return bind;
+  }
+
+  private bindAt(request: BindRequest, place: Place): Bind {
+    try {
+      return this.bindOf(request, place);
+    } catch (error) {
+      place.listener?.close();
+      throw error;
+    }
   }
 
   private async listen(
@@ -150,8 +177,12 @@ export class ClientBinds implements Holder {
     permissions: readonly Permission[],
     tunnelOf: () => OpenTunnel | undefined,
   ): Promise<Place> {
-    if (!('host' in target)) return { permissions };
     const by = { credentialId: permissions[0]?.credentialId ?? '', holder: this };
+    if ('domain' in target && this.isHttp) {
+      const asking = { name: target.domain, accountId: this.client.identity.account_id };
+      return { permissions, listener: await this.context.names.open(asking, by, tunnelOf) };
+    }
+    if (!('host' in target)) return { permissions };
     const open = () =>
       BindListener.open({ address: target.listenAddress, port: asked.port }, by, tunnelOf, this.context);
     return asked.port === 0 ? this.listenAtAny(target, open) : { permissions, listener: await open() };
@@ -180,6 +211,7 @@ export class ClientBinds implements Holder {
     const recorded = {
       ...{ target: nameOf(request, bound.port), accountId: identity.account_id, credentialId },
       targets: targetsOf(request, bound.port),
+      url: this.urlOf(request),
     };
     const record = new TunnelRecord(this.context, recorded, this.client.record);
     const bind: Bind = new Bind(request, bound.port, listener, by, permissions, {
@@ -221,8 +253,13 @@ export class ClientBinds implements Holder {
     if (this.isEmpty) this.onEmpty();
   }
 
-  private sayClosed({ request, port }: Bind, why: string): void {
-    this.terminal.sayEnd(boundLine(request, port), `closed ${nameOf(request, port)}: ${why}`);
+  private sayClosed(bind: Bind, why: string): void {
+    const { request, port } = bind;
+    this.terminal.sayEnd(this.lineOf(bind), `closed ${nameOf(request, port)}: ${why}`);
+  }
+
+  private lineOf({ request, port }: Bind): string {
+    return boundLine(request, port, this.isHttp, this.urlOf(request));
   }
 
   private unused(bind: Bind): void {

@@ -11,9 +11,10 @@ export function nameOf({ target, asked }: BindRequest, port: number): string {
 }
 
 /** The line that a session shows while the bind is open. */
-export function boundLine(request: BindRequest, port: number): string {
-  const note = 'domain' in request.target ? ' (registered; this gateway has no listener for it)' : '';
-  return `bound ${nameOf(request, port)}${note}`;
+export function boundLine(request: BindRequest, port: number, isHttp: boolean, url: string | undefined): string {
+  if (url !== undefined) return `bound ${nameOf(request, port)}: ${url}`;
+  const note = isHttp ? ', which serves HTTP' : ' (nothing serves it: this gateway has no GATEWAY_HTTP_LISTEN)';
+  return `bound ${nameOf(request, port)}${'domain' in request.target ? note : ''}`;
 }
 
 /** Why a session ends that somebody stopped. */
@@ -29,7 +30,7 @@ export function sentenceOf(reason: string | undefined, needs: string | null | un
     expired: 'the credential has expired',
     owner_inactive: 'the owner of the credential is inactive',
     unknown_key: 'the credential was deleted',
-    reserved_elsewhere: 'another account has reserved it; bind another one',
+    reserved_elsewhere: 'another account has reserved it, or it belongs to another credential; bind another one',
     not_reserved: 'it must be reserved before it is bound: POST /reserved_addrs, or /reserved_domains for a domain',
     another_account: 'the key belongs to another account now; connect again',
     service_unavailable: 'the service was away for too long',

@@ -7,6 +7,10 @@ const MAX_UNREAD_BYTES = 64 * 1024;
 /** Ctrl-C and Ctrl-D. */
 const INTERRUPTS: readonly number[] = [3, 4];
 
+/** Who comes from another tunnel service types them. They ask for what a session shows anyway. */
+const SHELLS: readonly string[] = ['http', 'https', 'tcp', 'tls'];
+const TLS_REFUSED = 'refused: this gateway does not pass TLS on by name; bind the domain for HTTP, or a port for TCP';
+
 interface Listener {
   /** The client asked for a shell, so it shows what is written from now on. */
   shown(): void;
@@ -36,12 +40,14 @@ export class Session implements OpenChannel {
     return this.unread.length;
   }
 
-  receiveRequest(type: string): boolean {
+  receiveRequest(type: string, data?: unknown): boolean {
     if (type === 'pty-req') this.lineEnd = '\r\n';
-    if (type === 'shell' && !this.hasShell) {
+    const isShell = type === 'shell' || (type === 'exec' && typeof data === 'string' && SHELLS.includes(data));
+    if (isShell && !this.hasShell) {
       this.hasShell = true;
+      const refusal = type === 'exec' && data === 'tls' ? TLS_REFUSED : undefined;
       // The answer to the request goes first.
-      setImmediate(() => this.transport.attempt(() => this.isOpen && this.show()));
+      setImmediate(() => this.transport.attempt(() => this.isOpen && this.show(refusal)));
       return true;
     }
     return type === 'pty-req' || type === 'window-change';
@@ -55,9 +61,12 @@ export class Session implements OpenChannel {
   }
 
   /** A line of before is written by the listener, and a line of afterwards by whoever says it: none twice. */
-  private show(): void {
+  private show(refusal: string | undefined): void {
     this.isShown = true;
     this.listener.shown();
+    if (refusal === undefined) return;
+    this.write(refusal);
+    this.exit(1);
   }
 
   /** Ends the session once all lines are sent. */

@@ -89,3 +89,13 @@ export function compileNetwork(cidr: string): Network {
   const hostBits = BigInt(bits - Number(cidr.slice(slash + 1)));
   return { bits, hostBits, value: value >> hostBits };
 }
+
+/** Reads addresses and networks, separated by commas. Throws an Error whose message completes the sentence "NAME ...". */
+export function networksIn(text: string): readonly Network[] {
+  try {
+    return text.split(',').map((entry) => compileNetwork(parseCidr(entry.trim(), 'the entry')));
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new Error(`must be addresses or networks, separated by commas: ${error.message}`);
+  }
+}

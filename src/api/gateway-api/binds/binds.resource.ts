@@ -144,6 +144,8 @@ export class IdentifiedKey {
     listOf: IdentifiedCredential,
   })
   credentials!: IdentifiedCredential[];
+  @ApiField(nullable({ description: '`TUNNEL_DOMAIN`.', example: 'https://tunnels.example.com' }))
+  tunnel_domain!: string | null;
 }
 
 export class BindDecisionAnswer {

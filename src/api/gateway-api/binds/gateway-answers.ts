@@ -4,6 +4,7 @@ import { POOL } from '../../../database/index.js';
 import type { Gateway } from '../../../kernel/caller.js';
 import { IdSource } from '../../../kernel/ids.js';
 import type { BindTarget } from '../../../rules/index.js';
+import { ReservationPolicy } from '../../reservations/address-pools.js';
 import { ReservedForSshd } from '../../reservations/reserved-for-sshd.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import { CredentialUsage } from '../../ssh-credentials/credential-usage.js';
@@ -51,6 +52,7 @@ export class GatewayAnswers {
     private readonly metrics: BindDecisionMetrics,
     private readonly reserved: ReservedNames,
     private readonly forSshd: ReservedForSshd,
+    private readonly names: ReservationPolicy,
   ) {
     this.deniedFingerprints = deniedFingerprints;
     this.grants = new CredentialGrants(pool, deniedFingerprints);
@@ -70,7 +72,8 @@ export class GatewayAnswers {
       version,
       last_used_at: await this.usage.lastUsedAt({ accountId, id: credentialId }),
     }));
-    return { account_id: first.accountId, fingerprint, credentials: await Promise.all(credentials) };
+    const tunnel_domain = this.names.tunnelDomain?.url ?? null;
+    return { account_id: first.accountId, fingerprint, credentials: await Promise.all(credentials), tunnel_domain };
   }
 
   /** One decision for each target. Throws Problem 503 if they cannot be queued: then no tunnel may open. */

@@ -67,8 +67,9 @@ export function bindDecider(
   if (live.length === 0) return () => refusalWithoutLive(grants, oldest);
   const here = live.filter(({ isSourceAllowed }) => isSourceAllowed);
   const elsewhere = live.filter(({ isSourceAllowed }) => !isSourceAllowed);
+  const ids = live.map(({ credentialId }) => credentialId);
   return (target) => {
-    const reserved = refusalOf(oldest.accountId, target);
+    const reserved = refusalOf(oldest.accountId, target, ids);
     if (reserved !== undefined) return refusal(reserved, here[0] ?? elsewhere[0]);
     return permission(here, target) ?? refusalOfLive(here, elsewhere, target);
   };

@@ -24,7 +24,7 @@ const SESSION = `select r.id, r.session_id, r.credential_id, r.owner_id, r.finge
     where n.account_id = r.account_id and (n.session_id, n.id) > (r.session_id, '') and (n.session_id, n.id) < (r.session_id, '~')
     order by n.session_id desc, n.id desc limit ${MAX_TUNNELS_OF_RECORD}) t) as tunnels
   from tunnel_session_records r`;
-const EDGE_CONNECTION = `select r.id, r.edge_id, r.hostport, r.client, r.session_id, r.tunnel_id, r.credential_id, r.gateway_id,
+const EDGE_CONNECTION = `select r.id, r.edge_id, r.hostport, r.host, r.client, r.session_id, r.tunnel_id, r.credential_id, r.gateway_id,
   r.gateway_name, r.started_at, r.ended_at, r.reason, ${COUNTERS}, r.logs from edge_connection_records r`;
 
 const PAGE_OF_ALL = 'where r.account_id = $1 and r.id < $2 and r.id >= $3 order by r.id desc limit $4';

@@ -70,8 +70,8 @@ export class EdgeConnectionRecordsController {
   @Get()
   @ApiList(EdgeConnectionRecordResource, EDGE_RECORDS_PATH, {
     id: 'listEdgeConnectionRecords',
-    summary: 'List the connections through edges that ended',
-    description: `Connections that a gateway carried from an edge to a tunnel, by the time of the end. ${KEPT}`,
+    summary: 'List the connections to edges and names that ended',
+    description: `Connections that a gateway carried to a tunnel, by the time of the end: from an edge, or one for each visitor of a name. ${KEPT}`,
     problems: ['role_missing', 'request_malformed'],
     parameters: [OF_EDGE, OF_CREDENTIAL, ...TIMES],
     refusesUnknownParameters: true,

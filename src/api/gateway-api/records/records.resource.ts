@@ -76,8 +76,11 @@ export class SessionRecordResource extends EndFields {
 @ApiSchemaName('EdgeConnectionRecord')
 export class EdgeConnectionRecordResource extends EndFields {
   @ApiField(idField('ec')) id!: string;
-  @ApiField(id('edgtcp', 'Id of the edge.')) edge_id!: string;
-  @ApiField({ description: 'The hostport of the edge.', example: '1.tcp.example.com:20000' }) hostport!: string;
+  @ApiField(nullable(id('edgtcp', 'Id of the edge; null for a name.'))) edge_id!: string | null;
+  @ApiField(nullable({ description: 'The hostport of the edge.', example: '1.tcp.example.com:20000' })) hostport!:
+    | string
+    | null;
+  @ApiField(nullable({ description: 'The name, if it went to a bound domain.', example: null })) host!: string | null;
   @ApiField(nullable({ description: 'Address of the client.', example: '203.0.113.9:50123' })) client!: string | null;
   @ApiField(nullable(id('ts', 'Id of the session that carried it.'))) session_id!: string | null;
   @ApiField(nullable(id('tn', 'Id of the tunnel that carried it.'))) tunnel_id!: string | null;

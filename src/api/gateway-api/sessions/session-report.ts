@@ -137,8 +137,9 @@ export class ReportedEnd extends ReportedUse {
 }
 
 export class ReportedConnection extends OfTraffic {
-  @Id('edgtcp', 'Id of the edge.') edge_id!: string;
-  @Text('Hostport of the edge.', '1.tcp.example.com:20000') hostport!: string;
+  @OptionalId('edgtcp', 'Id of the edge, with its `hostport`; or else `host`.') edge_id?: string;
+  @OptionalText('Hostport of the edge.', '1.tcp.example.com:20000') hostport?: string;
+  @OptionalText('Name of a bound domain, with `credential_id`.', 'app.example.com') host?: string;
   @OptionalText('Address and port of the client.', '203.0.113.9:50312') client?: string;
   @OptionalId('ts', 'Id of the session that carried it.') session_id?: string;
   @OptionalId('tn', 'Id of the tunnel that carried it.') tunnel_id?: string;

@@ -241,11 +241,14 @@ class CountedReport {
   }
 
   private async recordEdgeConnections(): Promise<void> {
-    const ended = this.past(this.report.edge_connections.map((one) => ({ ...one, id: one.edge_id })));
+    const ended = this.past(
+      this.report.edge_connections.map((one) => ({ ...one, id: one.edge_id ?? one.credential_id ?? '' })),
+    );
     const recorded = await this.ends.recordEdgeConnections(ended, this.gateway.name);
     for (const [n, sent] of ended.entries()) {
       const kept = recorded[n];
-      if (kept === undefined) this.ignored.push({ id: sent.id, reason: 'unknown_edge' });
+      if (kept === undefined)
+        this.ignored.push({ id: sent.id, reason: sent.host === undefined ? 'unknown_edge' : 'unknown_credential' });
       for (const [field, reason] of CARRIERS) {
         const id = sent[field];
         if (id !== undefined && kept?.[field] === null) this.ignored.push({ id, reason });

@@ -55,6 +55,7 @@ export const HEAR_GATEWAY = {
 const COLUMNS = {
   ...{ id: 'text', account_id: 'text', record_id: 'text', session_id: 'text', tunnel_id: 'text', edge_id: 'text' },
   ...{ credential_id: 'text', fingerprint: 'text', source: 'text', client: 'text', hostport: 'text', reason: 'text' },
+  ...{ host: 'text' },
   ...{ ago_ms: 'float8', ms: 'float8', bytes_in: 'bigint', bytes_out: 'bigint', connections: 'bigint' },
   ...{ targets: 'jsonb', logs: 'jsonb', change: 'int', seen_at: 'timestamptz' },
 };
@@ -233,9 +234,9 @@ const CREDENTIAL_ID = ownId(
 /** $2: connections to edges that ended; $3: name of the gateway. Returns the records that count, with the ids that they keep. */
 export const RECORD_EDGE_CONNECTIONS = {
   name: 'record_edge_connections',
-  text: `insert into edge_connection_records (account_id, id, edge_id, hostport, client, gateway_id, gateway_name, session_id,
+  text: `insert into edge_connection_records (account_id, id, edge_id, hostport, host, client, gateway_id, gateway_name, session_id,
       tunnel_id, credential_id, started_at, ended_at, reason, bytes_in, bytes_out, logs)
-    select g.account_id, g.record_id, g.edge_id, g.hostport, g.client, $1, $3, ${SESSION_ID}, ${TUNNEL_ID}, ${CREDENTIAL_ID},
+    select g.account_id, g.record_id, g.edge_id, g.hostport, g.host, g.client, $1, $3, ${SESSION_ID}, ${TUNNEL_ID}, ${CREDENTIAL_ID},
       ${AGO} - g.ms * interval '1 millisecond', ${AGO}, g.reason, g.bytes_in, g.bytes_out, g.logs
     from ${rowsOf([
       ...([
@@ -243,6 +244,7 @@ export const RECORD_EDGE_CONNECTIONS = {
         'account_id',
         'edge_id',
         'hostport',
+        'host',
         'client',
         'session_id',
         'tunnel_id',
@@ -251,7 +253,8 @@ export const RECORD_EDGE_CONNECTIONS = {
       ...(['ago_ms', 'ms', 'reason', 'bytes_in', 'bytes_out', 'logs'] as const),
     ])}
     where (select e.stream_version from events e
-      where e.account_id = g.account_id and e.stream_id = g.edge_id and e.stream_version = 1) = 1
+      where e.account_id = g.account_id and e.stream_id = coalesce(g.edge_id, g.credential_id) and e.stream_version = 1) = 1
+      and (g.edge_id is null) = (g.hostport is null) and (g.edge_id is null) <> (g.host is null)
     returning id, session_id, tunnel_id, credential_id`,
 };
 
