@@ -210,6 +210,24 @@ describe('POST /ssh_credentials/{id}/check', () => {
 describe('POST /acl/check', () => {
   const checkAcl = (acl: unknown, target: unknown) => account.client.post('/acl/check', { acl, target });
 
+  it('judges networks that no credential has yet, as a credential with them would be', async () => {
+    const target = { domain: 'app.example.com' };
+    const asked = { acl: ['bind:app.example.com'], target, source_cidrs: ['10.0.0.0/8'] };
+    for (const [source, reason] of [
+      ['10.1.2.3', 'permitted'],
+      ['192.0.2.1', 'source_not_allowed'],
+      ['', 'source_unknown'],
+      [undefined, 'source_unknown'],
+    ]) {
+      const { body } = await account.client.post('/acl/check', { ...asked, source });
+      expect([source, body.reason, body.allowed]).toEqual([source, reason, reason === 'permitted']);
+    }
+    const free = { acl: asked.acl, target, source: '192.0.2.1' };
+    expect((await account.client.post('/acl/check', free)).body.reason).toBe('permitted');
+    const wrong = await account.client.post('/acl/check', { ...asked, source_cidrs: ['10.1.2.3/8'] });
+    expect([wrong.status, wrong.body.msg]).toEqual([400, expect.stringMatching(/^source_cidrs\[0\] .*10\.0\.0\.0\/8/)]);
+  });
+
   it('answers as a credential with these rules', async () => {
     for (const acl of ACLS) {
       const credential = await credentialOf({ acl });

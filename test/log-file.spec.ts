@@ -246,7 +246,7 @@ const long = (lineNumber?: number, change?: (event: object) => object): string =
 
 /** The log and further entities, all made as the first one by an event of this type. */
 function longer(type: string, events: number, lineNumber?: number, change = (event: object) => event): string {
-  const created = JSON.parse(lines().find((line) => line.includes(type)) ?? '');
+  const created = JSON.parse(lines().find((line) => line.includes(type) && !line.includes('device_name')) ?? '');
   const [prefix] = created.stream_id.split('_');
   const more = Array.from({ length: events - lines().length }, (_, i) => {
     const position = lines().length + i + 1;

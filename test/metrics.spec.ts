@@ -251,13 +251,14 @@ it('with gateways, /metrics and /ssh_gateway/metrics count the same decisions an
       expect(seriesValue(text, 'tunnel_access_bind_decisions_queued')).toBe(1);
     }
     expect(namesIn(all)).toEqual(expect.arrayContaining(namesIn(own)));
-    // What gateways' operators scrape stays what it was.
+    // What gateways' operators scrape.
     expect(namesIn(own).sort()).toEqual([
       'tunnel_access_bind_decision_seconds',
       'tunnel_access_bind_decisions_queue_full_total',
       'tunnel_access_bind_decisions_queued',
       'tunnel_access_bind_decisions_total',
       'tunnel_access_bind_decisions_write_failures_total',
+      'tunnel_access_doubled_keys',
     ]);
     await writes.release();
   });

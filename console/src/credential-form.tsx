@@ -55,16 +55,19 @@ function changesOf(values: Values, was: Values): readonly Change[] {
 }
 
 /** No rules are all rights: a person who empties the field is told. */
-const Rules = ({ acl }: { readonly acl: readonly string[] }) => (
-  <>
-    {acl.length === 0 && (
-      <p class="answer no" role="status">
-        <b>Without a rule this key may bind anything.</b>
-      </p>
-    )}
-    <Tester acl={acl} />
-  </>
-);
+function Rules({ values: { rules = '', networks = '' } }: { readonly values: Values }) {
+  const acl = linesOf(rules);
+  return (
+    <>
+      {acl.length === 0 && (
+        <p class="answer no" role="status">
+          <b>Without a rule this key may bind anything.</b>
+        </p>
+      )}
+      <Tester acl={acl} networks={linesOf(networks)} />
+    </>
+  );
+}
 
 export function NewCredential() {
   const { isAdmin, caller } = useRights();
@@ -83,7 +86,7 @@ export function NewCredential() {
       changesOf={creation}
       act="Add the key"
       back="credentials"
-      beside={({ rules = '' }) => <Rules acl={linesOf(rules)} />}
+      beside={(values) => <Rules values={values} />}
     />
   );
 }
@@ -98,10 +101,10 @@ export function EditCredential({ id }: { readonly id: string }) {
       changesOf={changesOf}
       act="Save"
       back="credentials"
-      beside={({ rules = '' }, base) => (
+      beside={(values, base) => (
         <>
-          <Diff name="what changes in the rules" from={base?.acl} to={linesOf(rules)} />
-          <Rules acl={linesOf(rules)} />
+          <Diff name="what changes in the rules" from={base?.acl} to={linesOf(values.rules ?? '')} />
+          <Rules values={values} />
         </>
       )}
     />

@@ -36,12 +36,12 @@ const OnlineMark = ({ online }: { readonly online: boolean | null | undefined })
 export function Credentials({ route }: { readonly route: Route }) {
   const { mayChange } = useRights();
   const owners = useOwners();
-  const [state = '', owner_id = '', fingerprint = ''] = ['state', 'owner', 'fingerprint'].map(
+  const [state = '', owner_id = '', fingerprint = '', text = ''] = ['state', 'owner', 'fingerprint', 'text'].map(
     (name) => route.query.get(name) ?? '',
   );
   const list = useList<SshCredentialResource>('/ssh_credentials', 'ssh_credentials', {
     query: {
-      ...{ owner_id, fingerprint },
+      ...{ owner_id, fingerprint, text },
       ...(asOf() === undefined && { include: 'usage', ...asQuery(state) }),
     },
     before: route.query.get('before'),
@@ -97,16 +97,20 @@ export function Credentials({ route }: { readonly route: Route }) {
         onChoose={(value) => goTo(withFilter(route, 'state', value))}
       />
       <OwnerFilter route={route} owners={owners} />
-      <div class="grow">
-        <label for="fingerprint">Fingerprint of the key</label>
-        <input
-          id="fingerprint"
-          class="mono"
-          placeholder="SHA256:..."
-          value={fingerprint}
-          onChange={({ currentTarget }) => goTo(withFilter(route, 'fingerprint', currentTarget.value.trim()))}
-        />
-      </div>
+      {[
+        ['text', 'Name or metadata', text, 'till'],
+        ['fingerprint', 'Fingerprint of the key', fingerprint, 'SHA256:...'],
+      ].map(([name = '', label, value, placeholder]) => (
+        <div key={name} class="grow">
+          <label for={name}>{label}</label>
+          <input
+            id={name}
+            placeholder={placeholder}
+            value={value}
+            onChange={({ currentTarget }) => goTo(withFilter(route, name, currentTarget.value.trim()))}
+          />
+        </div>
+      ))}
     </List>
   );
 }

@@ -4,7 +4,7 @@ import { type Change, type Field, Form, type Values } from './form.js';
 import { type Column, List, useList } from './list.js';
 import { edgeName, groupName, policyName, useGroups, usePolicies } from './names.js';
 import { hrefTo, type Route } from './route.js';
-import { Lines, linesOf, Mark, plain, Time } from './show.js';
+import { Lines, linesOf, localTime, Mark, plain, Time, zone } from './show.js';
 import { AddressTester } from './tester.js';
 import { Thing } from './thing.js';
 
@@ -82,6 +82,11 @@ export function Edge({ id }: { readonly id: string }) {
           <div class="pad">
             <h2>Serves</h2>
             <Lines of={edge.hostports} />
+            {edge.expires_at != null && (
+              <p>
+                Ends <Time at={edge.expires_at} />
+              </p>
+            )}
             <h2>Sends to</h2>
             <p>
               <Backend edge={edge} groups={groups} />
@@ -118,17 +123,23 @@ const valuesOf = (base: TcpEdgeResource | undefined): Values => ({
   ...{ description: base?.description ?? '', hostports: (base?.hostports ?? []).join('\n') },
   group: base?.backend?.backend.id ?? '',
   policies: (base?.ip_restriction?.ip_policies ?? []).map(({ id }) => id).join('\n'),
-  traffic: base?.traffic_policy?.value ?? '',
+  ...{ traffic: base?.traffic_policy?.value ?? '', expires: localTime(base?.expires_at ?? undefined) },
 });
 
 /** Absent is no module: an edit takes it away by a DELETE, since PATCH leaves what is null. */
-const bodyOf = ({ description = '', hostports = '', group, policies = '', traffic }: Values) => ({
+const bodyOf = ({ description = '', hostports = '', group, policies = '', traffic, expires }: Values) => ({
   ...{ description: description.trim(), hostports: linesOf(hostports) },
   ...(group && { backend: { backend_id: group } }),
   ...(policies && { ip_restriction: { ip_policy_ids: linesOf(policies) } }),
   ...(traffic && { traffic_policy: { value: traffic } }),
+  ...(expires && { expires_at: new Date(expires).toISOString() }),
 });
-const MODULES = { group: '/backend', policies: '/ip_restriction', traffic: '/traffic_policy' } as const;
+const PARTS = {
+  group: '/backend',
+  policies: '/ip_restriction',
+  traffic: '/traffic_policy',
+  expires: '/expiry',
+} as const;
 
 const creation = (values: Values): readonly Change[] => [['POST', '', bodyOf(values)]];
 function changesOf(values: Values, was: Values): readonly Change[] {
@@ -139,7 +150,7 @@ function changesOf(values: Values, was: Values): readonly Change[] {
     ...(changed.description !== undefined && { description }),
     ...(changed.hostports !== undefined && { hostports }),
   };
-  const gone = Object.entries(MODULES).filter(([name]) => changed[name] === '');
+  const gone = Object.entries(PARTS).filter(([name]) => changed[name] === '');
   return [
     ...(Object.keys(body).length > 0 ? [['PATCH', '', body] as const] : []),
     ...gone.map(([, at]) => ['DELETE', at] as const),
@@ -165,6 +176,7 @@ export function EdgeForm({ id }: { readonly id: string }) {
       ...{ options: policies.map((policy) => [policy.id, policyName(policies, policy.id)] as const) },
       hint: 'None: every address.',
     },
+    { name: 'expires', label: `Ends, ${zone()} (empty: never)`, kind: 'time' },
     { name: 'traffic', label: 'Traffic policy (JSON or YAML; empty: none)', kind: 'lines' },
   ];
   return (

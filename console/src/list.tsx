@@ -52,6 +52,7 @@ export function List<T extends { readonly id: string }>(props: ListProps<T>) {
   const { route, title, list, columns, empty, add, note, children } = props;
   const { items, next } = list;
   const query = Object.fromEntries(route.query);
+  const older = next === undefined ? undefined : hrefTo(route.path, { ...query, before: next });
   return (
     <>
       <Heading title={title}>
@@ -68,7 +69,17 @@ export function List<T extends { readonly id: string }>(props: ListProps<T>) {
       {children && <div class="row">{children}</div>}
       {items?.length === 0 && (
         <section class="sheet">
-          <p class="pad">{isFiltered(route) ? 'Nothing fits these filters.' : empty}</p>
+          <p class="pad">
+            {older !== undefined ? (
+              <>
+                Nothing fits among the newest of these. <a href={older}>Look at older ones</a>
+              </>
+            ) : isFiltered(route) ? (
+              'Nothing fits these filters.'
+            ) : (
+              empty
+            )}
+          </p>
         </section>
       )}
       <Table
@@ -76,7 +87,7 @@ export function List<T extends { readonly id: string }>(props: ListProps<T>) {
         items={items ?? []}
         columns={columns}
         newest={query.before ? hrefTo(route.path, { ...query, before: undefined }) : undefined}
-        older={next === undefined ? undefined : hrefTo(route.path, { ...query, before: next })}
+        older={older}
       />
     </>
   );

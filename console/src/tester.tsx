@@ -39,18 +39,23 @@ function useCheck<T>(question: () => readonly [path: string, body: object]) {
   return { answer, failure, ask };
 }
 
-/** May it? Asks `check`, which records nothing. Rules that are not stored yet have no network. */
-export function Tester(asked: { readonly credentialId: string } | { readonly acl: readonly string[] }) {
+/** Rules and networks that are not stored yet. */
+interface Unsaved {
+  readonly acl: readonly string[];
+  readonly networks: readonly string[];
+}
+
+/** May it? Asks `check`, which records nothing. */
+export function Tester(asked: { readonly credentialId: string } | Unsaved) {
   const [target, setTarget] = useState('');
   const [source, setSource] = useState('');
   const { answer, failure, ask } = useCheck<Answer>(() => {
-    const body = { target: readTarget(target) };
-    if (!('credentialId' in asked)) return ['/acl/check', { ...body, acl: asked.acl }];
     const from = source.trim();
-    return [
-      `/ssh_credentials/${encodeURIComponent(asked.credentialId)}/check`,
-      { ...body, ...(from && { source: from }), ...then() },
-    ];
+    const body = { target: readTarget(target), ...(from && { source: from }) };
+    if ('credentialId' in asked)
+      return [`/ssh_credentials/${encodeURIComponent(asked.credentialId)}/check`, { ...body, ...then() }];
+    const { acl, networks } = asked;
+    return ['/acl/check', { ...body, acl, ...(networks.length > 0 && { source_cidrs: networks }) }];
   });
   return (
     <>
@@ -67,18 +72,16 @@ export function Tester(asked: { readonly credentialId: string } | { readonly acl
             onInput={({ currentTarget }) => setTarget(currentTarget.value)}
           />
         </div>
-        {'credentialId' in asked && (
-          <div>
-            <label for="source">From</label>
-            <input
-              id="source"
-              class="mono short"
-              placeholder="10.1.2.3"
-              value={source}
-              onInput={({ currentTarget }) => setSource(currentTarget.value)}
-            />
-          </div>
-        )}
+        <div>
+          <label for="source">From</label>
+          <input
+            id="source"
+            class="mono short"
+            placeholder="10.1.2.3"
+            value={source}
+            onInput={({ currentTarget }) => setSource(currentTarget.value)}
+          />
+        </div>
         <button type="submit">Ask</button>
       </form>
       <Trouble failure={failure} />
@@ -118,6 +121,7 @@ const EDGE_REASONS: Readonly<Record<string, string>> = {
   restriction_disabled: 'The IP restriction is off.',
   no_restriction: 'The edge has no IP restriction.',
   traffic_policy: 'The traffic policy keeps it out.',
+  edge_expired: 'The edge has ended.',
 };
 
 /** Would the edge let an address in? By its IP rules and its traffic policy. */

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { newPublicKey } from '../support/keys.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { addUser } from '../support/principals.js';
-import { ADMIN_KEY } from '../support/service.js';
+import { ADMIN_KEY, startService } from '../support/service.js';
 
 /** The console in a real Chromium, on the real service with a real gateway and real ssh. */
 let own: OwnGateway;
@@ -168,13 +168,23 @@ describe('credentials', () => {
     await page.getByLabel('Public key, as a file').setInputFiles(file);
     await page.getByRole('button', { name: 'Add the key' }).click();
     await page.getByRole('alert').waitFor();
-    await writeFile(file, `${newPublicKey()} comment\u0007of\u202edevice\n`);
+    await writeFile(file, `${newPublicKey()}\n`);
     await page.getByLabel('Public key, as a file').setInputFiles([]);
-    await page.getByLabel('or as text').fill(newPublicKey());
+    await page.getByLabel('Public key, as a file').setInputFiles(file);
     await page.getByLabel('May bind').fill('bind:app=till\nbind:*.graz.example.com');
     await page.getByLabel('Target').fill('app=kitchen');
     await page.getByRole('button', { name: 'Ask' }).click();
     await page.getByText('bind:app=kitchen').waitFor();
+    await page.getByLabel('Only from these networks').fill('10.0.0.0/8');
+    await page.getByLabel('Target').fill('app=till');
+    await page.getByLabel('From').fill('10.1.2.3');
+    await page.getByRole('button', { name: 'Ask' }).click();
+    await page.getByText('Yes.').waitFor();
+    await page.getByLabel('From').fill('192.0.2.1');
+    await page.getByRole('button', { name: 'Ask' }).click();
+    await page.getByText('It is not permitted from there').waitFor();
+    await page.getByLabel('From').fill('');
+    await page.getByLabel('Only from these networks').fill('');
     await page.getByLabel('Target').fill('till.graz.example.com');
     await page.keyboard.press('Enter');
     await page.getByText('Yes.').waitFor();
@@ -208,7 +218,17 @@ describe('credentials', () => {
     const { page } = await openAs(user.client.token ?? '');
     await tab.goTo(`#/credentials?state=online&owner=${user.id}`, 'Credentials');
     await page.getByText('Nothing fits these filters').waitFor();
-    for (let i = 0; i < 101; i += 1)
+    await own.service.admin.post('/ssh_credentials', {
+      ...{ public_key: newPublicKey(), owner_id: user.id, description: 'Till of Graz' },
+    });
+    await tab.goTo(`#/credentials?owner=${user.id}`, 'Credentials');
+    await page.getByLabel('Name or metadata').fill('nobody');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing fits these filters').waitFor();
+    await page.getByLabel('Name or metadata').fill('graz');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 on this page').waitFor();
+    for (let i = 0; i < 100; i += 1)
       await own.service.admin.post('/ssh_credentials', { public_key: newPublicKey(), owner_id: user.id });
     await tab.goTo(`#/credentials?owner=${user.id}`, 'Credentials');
     await page.getByText('100 on this page').waitFor();
@@ -255,4 +275,49 @@ it('fits a phone: no page is wider than the screen', async () => {
     expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 375]);
     expect(await tab.axeFaults()).toEqual([]);
   }
+}, 60_000);
+
+it.each([
+  [403, 'ask an admin'],
+  [429, 'wait 7 seconds'],
+  [503, 'nothing is lost'],
+] as const)('an answer of %i has a sentence with the way out', async (status, wayOut) => {
+  const { page } = await openAs(ADMIN_KEY);
+  await page.route('**/ssh_credentials?*', (route) =>
+    route.fulfill({
+      ...{ status, headers: { 'retry-after': '7' }, contentType: 'application/json' },
+      body: JSON.stringify({ error_code: 'ERR_TAS_400', status_code: status, msg: 'No.', details: {} }),
+    }),
+  );
+  await tab.goTo('#/credentials', 'Credentials');
+  await page.getByRole('alert').getByText(wayOut).waitFor();
+  // The answers were made up.
+  tab.faults.length = 0;
+});
+
+it('shows characters that draw over the page, or turn it, as a question mark', async () => {
+  const { body } = await own.service.admin.post('/ssh_credentials', {
+    ...{ public_key: `${newPublicKey()} of\u202eecived`, description: 'till\u202e710' },
+  });
+  const { page } = await openAs(ADMIN_KEY);
+  await tab.goTo(`#/credentials/${body.id}`, 'till?710');
+  await page.getByText('· of?ecived').waitFor();
+});
+
+it('works behind a proxy that serves it below a path', async () => {
+  const service = await startService({ publicUrl: 'https://tunnels.example.com/access' });
+  const proxy = createServer(({ url = '', method, headers }, response) => {
+    const path = url.replace(/^\/access/, '');
+    request(service.app.url + path, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    }).end();
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const behind = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/access`;
+  tab = await ConsolePage.openAs(browser, behind, ADMIN_KEY);
+  await tab.page.getByRole('link', { name: 'Credentials' }).click();
+  await tab.page.getByText('Add the first').waitFor();
+  proxy.close();
+  await service.stop();
 }, 60_000);

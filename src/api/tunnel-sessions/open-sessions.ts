@@ -45,7 +45,8 @@ export interface WantedOpen {
   readonly credentialId: string | undefined;
 }
 
-export const MAX_TUNNELS_OF_SESSION = 100;
+/** Of an answer that has 100 sessions. `/tunnels` has all. */
+export const MAX_TUNNELS_OF_SESSION = 20;
 
 const COUNTERS = `t.bytes_in::float8 as bytes_in, t.bytes_out::float8 as bytes_out, t.connections::float8 as connections`;
 const SESSION = `select t.account_id, t.id, t.credential_id, t.owner_id, t.gateway_id, t.gateway_name, t.fingerprint, t.source, t.doubled,

@@ -1,13 +1,12 @@
 import { Controller, HttpCode, Param, Post } from '@nestjs/common';
 import { eventLoop } from '../../../kernel/event-loop.js';
 import { malformed } from '../../../kernel/problem.js';
-import { type BindTarget, compile, parseAcl, permits, ruleFor } from '../../../rules/index.js';
+import { parseAcl, parseCidrs } from '../../../rules/index.js';
 import { RouteConfig } from '../../http/documentation.js';
 import { ApiCheck, ApiTag } from '../../http/openapi/decorators.js';
 import { ID } from '../../http/openapi/parts.js';
 import { Read, type ReadRequest } from '../../http/request-context.js';
 import { Body } from '../../http/validated-body.js';
-import { ReservedNames } from '../../reservations/reserved-names.js';
 import { EntityQueries } from '../../resources/entity-queries.js';
 import { foundIn, Reads } from '../../resources/reads.js';
 import { SSH_CREDENTIALS } from '../../ssh-credentials/ssh-credentials.resource.js';
@@ -38,7 +37,6 @@ export class ChecksController {
     private readonly entities: EntityQueries,
     private readonly credentialCheck: CredentialCheck,
     private readonly limit: CheckLimit,
-    private readonly reserved: ReservedNames,
     private readonly reads: Reads,
   ) {}
 
@@ -59,7 +57,7 @@ export class ChecksController {
     @Param('id') id: string,
     @Body() { target, source, as_of }: CredentialCheckBody,
   ): Promise<BindCheck | BindChecks> {
-    const shown = (decision: BindDecision) => ((source ?? '') === '' ? withoutSource(decision) : decision);
+    const shown = shownTo(source);
     if (as_of !== undefined) {
       return this.reads.asOf(request, as_of, async (past) => {
         const { targets, isList } = readTargets(target);
@@ -85,25 +83,27 @@ export class ChecksController {
     id: 'checkAcl',
     summary: 'Ask whether rules would permit a tunnel',
     description:
-      'Answers for the rules of the body and for what the account has reserved. A refusal has status 200. A list of targets is answered with `decisions`.',
+      'Answers for the rules and networks of the body and for what the account has reserved. A refusal has status 200. A list of targets is answered with `decisions`.',
     problems: ['acl_rule_invalid', 'too_many_requests'],
   })
-  checkAcl(@Read() request: ReadRequest, @Body() { acl, target }: AclCheckBody): Promise<BindCheck | BindChecks> {
+  checkAcl(
+    @Read() request: ReadRequest,
+    @Body() { acl, target, source, source_cidrs }: AclCheckBody,
+  ): Promise<BindCheck | BindChecks> {
     if (acl === undefined) throw malformed('acl is missing; [] permits everything.');
     return this.limit.run(request, async () => {
       const { accountId } = request.caller;
-      const rules = await eventLoop.run([accountId], () => compile(parseAcl(acl)));
-      const { targets, isList } = readTargets(target);
-      const { refusalOf } = await this.reserved.read(targets);
-      const decide = (one: BindTarget) => {
-        const reserved = refusalOf(accountId, one);
-        const { permitted, matchedRule } = permits(rules, one);
-        if (reserved !== undefined) return { allowed: false, reason: reserved, matchedRule: null, needs: null };
-        return permitted
-          ? { allowed: true, reason: 'permitted' as const, matchedRule, needs: null }
-          : { allowed: false, reason: 'not_permitted' as const, matchedRule, needs: ruleFor(one) };
+      const rules = {
+        acl: await eventLoop.run([accountId], () => parseAcl(acl)),
+        sources: source_cidrs && parseCidrs(source_cidrs, 'source_cidrs'),
       };
-      return eventLoop.run([accountId], () => toChecks(targets.map(decide), isList));
+      const { targets, isList } = readTargets(target);
+      const decisions = await this.credentialCheck.decideRules(accountId, rules, targets, source);
+      return toChecks(decisions.map(shownTo(source)), isList);
     });
   }
 }
+
+/** Who asks without a source has forgotten it: a gateway always names one. */
+const shownTo = (source: string | undefined) => (decision: BindDecision) =>
+  (source ?? '') === '' ? withoutSource(decision) : decision;

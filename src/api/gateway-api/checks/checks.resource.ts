@@ -1,6 +1,6 @@
 import { ApiField } from '../../http/openapi/decorators.js';
 import { Anything, List, TextOfBytes } from '../../http/validated-body.js';
-import { ACL } from '../../ssh-credentials/ssh-credentials.resource.js';
+import { ACL, SOURCE_CIDRS } from '../../ssh-credentials/ssh-credentials.resource.js';
 import { MAX_SOURCE_BYTES, TARGET } from '../binds/binds.resource.js';
 import { NEEDS } from '../decision-record/bind-decision-fields.js';
 import { type BindDecision, REASONS } from '../decisions/bind-decision.js';
@@ -8,19 +8,22 @@ import { AsOf, NOT_CONSIDERED } from './as-of.resource.js';
 
 const CHECK_REASONS = [...REASONS, 'source_unknown'] as const;
 
+const SOURCE = {
+  description: 'Where the tunnel would come from. A source restriction permits nothing without it.',
+  example: '203.0.113.9',
+};
+
 export class CredentialCheckBody {
   @Anything(TARGET) target?: unknown;
-  @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', {
-    description: 'Where the tunnel would come from. A credential with a source restriction permits nothing without it.',
-    example: '203.0.113.9',
-  })
-  source?: string;
+  @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', SOURCE) source?: string;
   @AsOf() as_of?: string;
 }
 
 export class AclCheckBody {
   @List({ ...ACL, required: true }) acl?: unknown[];
   @Anything(TARGET) target?: unknown;
+  @TextOfBytes(MAX_SOURCE_BYTES, 'request_malformed', SOURCE) source?: string;
+  @List({ ...SOURCE_CIDRS, example: null }) source_cidrs?: unknown[];
 }
 
 export class BindCheck {
@@ -53,7 +56,6 @@ interface Answered extends Pick<BindDecision, 'allowed' | 'matchedRule' | 'needs
   readonly reason: (typeof CHECK_REASONS)[number];
 }
 
-/** Who asks without a source has forgotten it: a gateway always names one. */
 export const withoutSource = ({ reason, ...decision }: BindDecision): Answered => ({
   ...decision,
   reason: reason === 'source_not_allowed' ? 'source_unknown' : reason,

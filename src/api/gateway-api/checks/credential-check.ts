@@ -5,6 +5,7 @@ import type { Entity, Past } from '../../../event-log/index.js';
 import { eventLoop } from '../../../kernel/event-loop.js';
 import { type BindTarget, compile } from '../../../rules/index.js';
 import { principalsReadModel } from '../../access/accounts/principals.read-model.js';
+import type { RefusalOf } from '../../reservations/reservation.js';
 import { ReservedNames } from '../../reservations/reserved-names.js';
 import type { SshCredential } from '../../ssh-credentials/ssh-credential.js';
 import { type BindDecision, bindDecider, type CredentialGrant, refusal } from '../decisions/bind-decision.js';
@@ -12,6 +13,12 @@ import { CredentialGrants, liveGrants } from '../decisions/credential-grants.js'
 import { GatewayPolicy } from '../decisions/gateway-policy.js';
 import { KeyAccess } from '../decisions/key-access.js';
 import { SourceCheck } from '../decisions/source-check.js';
+
+/** What a credential says. `sources`: null or absent: from anywhere. */
+interface Rules {
+  readonly acl: readonly string[];
+  readonly sources: readonly string[] | null | undefined;
+}
 
 /**
  * What a gateway would decide, if the key had this credential alone. It decides as GatewayAnswers does, and records
@@ -64,11 +71,31 @@ export class CredentialCheck {
     const isExpired = expires_at != null && expires_at.getTime() <= past.moment.timeMs;
     const isOwnerActive = await wasActive(past, ownerId);
     const grants = [{ accountId, credentialId, ownerId, version, isExpired, isOwnerActive }];
-    return eventLoop.run([accountId], () => {
-      const more = { acl: compile(acl), expiresInMs: null, sources: credential.source_cidrs?.join(',') ?? null };
-      const live = liveGrants(grants).map((grant) => ({ ...grant, ...more }));
-      return targets.map(bindDecider(grants, this.sources.withSourceChecks(live, source), refusalOf));
-    });
+    const rules = { acl, sources: credential.source_cidrs };
+    return eventLoop.run([accountId], () => targets.map(this.decider(grants, rules, source, refusalOf)));
+  }
+
+  /** The same for rules and networks that no credential has yet. Throws Problem. */
+  async decideRules(
+    accountId: string,
+    rules: Rules,
+    targets: readonly BindTarget[],
+    source: string | undefined,
+  ): Promise<readonly BindDecision[]> {
+    const { refusalOf } = await this.reserved.read(targets);
+    const grant = { accountId, credentialId: '', ownerId: '', version: 1, isExpired: false, isOwnerActive: true };
+    return eventLoop.run([accountId], () => targets.map(this.decider([grant], rules, source, refusalOf)));
+  }
+
+  private decider(
+    grants: readonly CredentialGrant[],
+    { acl, sources }: Rules,
+    source: string | undefined,
+    refusalOf: RefusalOf,
+  ): (target: BindTarget) => BindDecision {
+    const more = { acl: compile(acl), expiresInMs: null, sources: sources?.join(',') ?? null };
+    const live = liveGrants(grants).map((grant) => ({ ...grant, ...more }));
+    return bindDecider(grants, this.sources.withSourceChecks(live, source), refusalOf);
   }
 }
 
