@@ -27,7 +27,7 @@ const REASONS: Readonly<Record<string, readonly [word: string, help: string]>> =
   expired: ['expired', 'its time was over'],
   owner_inactive: ['owner', 'its owner is not active: an admin activates a user or bot'],
   not_reserved: ['not reserved', 'names below this host are for accounts that reserve them'],
-  reserved_elsewhere: ['reserved', 'another account has it'],
+  reserved_elsewhere: ['reserved', 'it is for another account or credential'],
 };
 
 const WEEK_MS = 7 * 86_400_000;

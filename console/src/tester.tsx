@@ -16,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   unknown_key: 'The key is not known.',
   owner_inactive: 'Its owner is not active.',
   expired: 'The credential has expired.',
-  reserved_elsewhere: 'Another account has reserved it.',
+  reserved_elsewhere: 'It is reserved for another account or credential.',
   not_reserved: 'It must be reserved first.',
   source_not_allowed: 'It is not permitted from there.',
   not_permitted: 'No rule permits it.',

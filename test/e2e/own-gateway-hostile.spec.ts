@@ -242,7 +242,7 @@ describe('a hostport whose port is in use', () => {
     }
     // The gateway tries at once when it hears of a change, which can take a moment. Later tries are those of the timer.
     await sleep(1_500);
-    const { refresher } = (trial.gateway as unknown as Private).parts.at(-1) ?? {};
+    const { refresher } = (trial.gateway as unknown as Private).parts.find((part) => part.refresher) ?? {};
     const refresh = refresher?.refresh.bind(refresher);
     let tries = 0;
     if (refresher && refresh) {

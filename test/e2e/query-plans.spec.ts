@@ -87,7 +87,7 @@ async function load(accountId: string, from: number, credentials: number, others
        now(), now(), 'client', 0, 0, 0 from ${rows(others)}`,
     `insert into tunnel_records select '${accountId}', ${id('tnr')}, ${id('tn')}, ${id('ts')}, ${id('sshcr')}, ${id('bot')}, '[]', now(), now(), 'client',
        0, 0, 0 from ${rows(others)}`,
-    `insert into edge_connection_records select '${accountId}', ${id('ec')}, ${id('edgtcp')}, 'h.example:1', null, 'gw_000000000000000000000000001', null, ${id('ts')}, ${id('tn')},
+    `insert into edge_connection_records select '${accountId}', ${id('ec')}, ${id('edgtcp')}, 'h.example:1', null, null, 'gw_000000000000000000000000001', null, ${id('ts')}, ${id('tn')},
        ${id('sshcr')}, now(), now(), 'closed', 0, 0 from ${rows(others)}`,
     `insert into reserved_addrs select ${id('ac')}, ${id('ra')}, 1, now(), '', '', 'a.h' || n || '.net:1', '' from ${rows(credentials)}`,
     `insert into reserved_domains select ${id('ac')}, ${id('rd')}, 1, now(), '', '', '*.d' || n || '.net', '', '' from ${rows(credentials)}`,

@@ -10,7 +10,7 @@ import { addAccount } from '../support/principals.js';
 import { type KeyPair, newKeyPair, runSsh, type SshSession, startSession } from '../support/ssh-client.js';
 
 const HOST = '127.0.0.1';
-const ELSEWHERE = 'another account has reserved it; bind another one';
+const ELSEWHERE = 'it is reserved for another account or credential; bind another one';
 const NOT_RESERVED = 'it must be reserved before it is bound: POST /reserved_addrs';
 const BYTES = Buffer.from('bytes that a tunnel carries');
 

@@ -30,7 +30,7 @@ export function sentenceOf(reason: string | undefined, needs: string | null | un
     expired: 'the credential has expired',
     owner_inactive: 'the owner of the credential is inactive',
     unknown_key: 'the credential was deleted',
-    reserved_elsewhere: 'another account has reserved it, or it belongs to another credential; bind another one',
+    reserved_elsewhere: 'it is reserved for another account or credential; bind another one',
     not_reserved: 'it must be reserved before it is bound: POST /reserved_addrs, or /reserved_domains for a domain',
     another_account: 'the key belongs to another account now; connect again',
     service_unavailable: 'the service was away for too long',
