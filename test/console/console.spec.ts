@@ -128,6 +128,7 @@ describe('who is there', () => {
     await dialog.waitFor({ state: 'hidden' });
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Stop');
     await page.keyboard.press('Enter');
+    await eventually(async () => expect(await page.evaluate('document.activeElement.textContent')).toBe('Leave it'));
     await page.keyboard.press('Shift+Tab');
     await page.keyboard.press('Enter');
     await row.getByText('offline').waitFor({ timeout: 20_000 });
