@@ -28,7 +28,6 @@ export const ROOMS = [
   ['^src/api/(http|resources|audit|tunnel-sessions)/', 'load', 'neighbours|followers'],
   ['^(src/(api/audit|event-log/transparency)/|docs/verify-tiles\\.go)', 'e2e', 'tile-verifier'],
   ['^src/operator/sshd-reaper/', 'e2e', 'sshd'],
-  ['^src/operator/import/', 'faults', 'import'],
   ['^src/operator/import/', 'e2e', 'import'],
   ['^src/operator/', 'e2e', 'doctor|operations\\.spec|moving|data-remove|digests'],
   ['^src/(operator/start/|main\\.ts|database/embedded/)', 'e2e', 'start|with-gateway|embedded-postgres'],

@@ -37,7 +37,12 @@ async function serve(client: Service['admin'], name: string): Promise<void> {
 beforeAll(async () => {
   port = await freePort('127.0.0.1');
   // The visitors of the flood come from another address than the neighbour's, and need no rate.
-  trial = await OwnGateway.start({ httpListen: { host: '127.0.0.1', port }, maxConnectionsPerSecond: 0 });
+  trial = await OwnGateway.start({
+    httpListen: { host: '127.0.0.1', port },
+    maxConnectionsPerSecond: 0,
+    maxChannels: 20_000,
+    maxEdgeConnections: 20_000,
+  });
   await serve(trial.service.admin, FLOODED);
   await serve((await addAccount(trial.service)).client, NEIGHBOUR);
 });
@@ -71,12 +76,20 @@ it('a slow reader, an endless body and 10,000 idle visitors of a name do not slo
   await measured();
   const alone = await measured();
   await visitors(`let left = ${IDLE};
+    let answered = 0;
     const next = () => {
       if (left === 0) return;
       left -= 1;
       const socket = open();
       socket.write('GET /' + HEAD + '\\r\\n');
-      socket.once('data', () => { if (left === 0) console.log('there'); next(); }).once('close', next);
+      const answer = (data) => {
+        if (!String(data).startsWith('HTTP/1.1 200')) return;
+        answered += 1;
+        if (answered === ${IDLE}) console.log('there');
+        next();
+      };
+      // Who is closed is not idle: then fewer than all are there, and the test waits in vain.
+      socket.once('data', answer);
     };
     for (let n = 0; n < 50; n += 1) next();`);
   await visitors(`const socket = open(); socket.pause(); socket.write('GET /endless' + HEAD + '\\r\\n');
@@ -87,5 +100,6 @@ it('a slow reader, an endless body and 10,000 idle visitors of a name do not slo
     socket.on('drain', send); send(); setTimeout(() => console.log('there'), 1000);`);
   const beside = await measured();
   expect(await askNames(port, FLOODED)).toMatchObject({ status: 200 });
+  console.log('RATIO', beside, alone);
   expect(beside / Math.max(1, alone)).toBeLessThanOrEqual(MAX_RATIO);
 }, 240_000);

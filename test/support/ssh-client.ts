@@ -93,9 +93,13 @@ async function startSsh(args: readonly string[], isReady: (output: string) => bo
   let output = '';
   const ended = once(child, 'close');
   const isOpen = await new Promise<boolean>((resolve) => {
+    let isWaiting = true;
     const read = (data: Buffer): void => {
       output += data;
-      if (isReady(output)) resolve(true);
+      // ssh writes on: a search of all that it ever wrote would take the time of the gateway in this process.
+      if (!isWaiting || !isReady(output)) return;
+      isWaiting = false;
+      resolve(true);
     };
     child.stdout.on('data', read);
     child.stderr.on('data', read);
