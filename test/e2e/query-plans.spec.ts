@@ -4,6 +4,7 @@ import { OidcUsers } from '../../src/api/access/authentication/oidc-users.js';
 import type { Config } from '../../src/api/config/config.js';
 import { EdgeChanges } from '../../src/api/gateway-api/edges/edge-changes.js';
 import { RecordRetention } from '../../src/api/gateway-api/records/record-retention.js';
+import { DoubledKeys } from '../../src/api/gateway-api/sessions/doubled-keys.js';
 import { SilentGateways } from '../../src/api/gateway-api/sessions/silent-gateways.js';
 import { ReservedNames } from '../../src/api/reservations/reserved-names.js';
 import { LogTail } from '../../src/event-log/read/log-tail.js';
@@ -25,8 +26,11 @@ const OTHERS = 10_000;
 /** All calls together may read so many rows of a table by scans, and so many entries of an index: a walk of the account's has OTHERS. */
 const SCANNED = 200;
 const ENTRIES = OTHERS / 2;
-/** They would come in the middle, and read much once: the hourly purge, and the end of the gateway that no longer reports. */
-const IN_THE_BACKGROUND = [RecordRetention, SilentGateways];
+/**
+ * They would come in the middle, and read much once: the hourly purge, the end of the gateway that no longer reports, and
+ * the look at all open sessions for copied keys, by an index, every 5 s.
+ */
+const IN_THE_BACKGROUND = [RecordRetention, SilentGateways, DoubledKeys];
 /**
  * Each second the sealer reads of a thousand logs whether they have grown, and a thousand events of one log again.
  */
