@@ -96,7 +96,8 @@ export class ConsolePage {
     try {
       expectDescribed({
         method: request.method(),
-        url: response.url(),
+        // Behind a proxy the service is below a path.
+        url: response.url().replace(this.url.replace(/\/console$/, ''), new URL(this.url).origin),
         sent: request.postData() ?? undefined,
         status: response.status(),
         headers: new Headers(await response.allHeaders()),
