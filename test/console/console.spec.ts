@@ -302,7 +302,10 @@ it('shows characters that draw over the page, or turn it, as a question mark', a
   });
   const { page } = await openAs(ADMIN_KEY);
   await tab.goTo(`#/credentials/${body.id}`, 'till?710');
-  await page.getByText(/of\?ecived/).first().waitFor();
+  await page
+    .getByText(/of\?ecived/)
+    .first()
+    .waitFor();
 });
 
 it('works behind a proxy that serves it below a path', async () => {
