@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import { POOL } from '../../database/index.js';
 import { Problem } from '../../kernel/problem.js';
 import { createOperatorKey } from '../access/api-keys/operator-key.js';
+import { isPassedOn } from '../http/trusted-proxies.js';
 import { Changes } from '../resources/changes.js';
 
 /** 256 bits. */
@@ -13,7 +14,6 @@ const GOOD_FOR_MS = 5 * 60_000;
 const KEY_ENDS_IN_MS = 12 * 3_600_000;
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
-const FORWARDED = /^(forwarded|x-forwarded-.*|via|x-real-ip)$/;
 
 /**
  * Signs in whoever started a first try at this machine, without a key to type. The start makes one link, on an embedded
@@ -60,7 +60,7 @@ function refuseOthers({ headers, socket }: FastifyRequest): void {
     LOOPBACK.test(socket.remoteAddress ?? '') &&
     LOOPBACK_HOST.test(host) &&
     origin === `http://${host}` &&
-    !Object.keys(headers).some((name) => FORWARDED.test(name));
+    !isPassedOn(headers);
   if (isHere) return;
   throw new Problem('role_missing', 'The link works only in a browser of the machine that runs the service.');
 }

@@ -38,3 +38,9 @@ export function dropForwardedPorts(headers: IncomingHttpHeaders): void {
   const forwarded = headers['x-forwarded-for'];
   if (typeof forwarded === 'string') headers['x-forwarded-for'] = forwarded.replace(ADDRESS_WITH_PORT, '$1$2');
 }
+
+const FORWARDING = /^(forwarded|x-forwarded-.*|x-real-ip|via)$/;
+
+/** Whether a proxy has passed the request on: then its peer is not who asks. */
+export const isPassedOn = (headers: IncomingHttpHeaders): boolean =>
+  Object.keys(headers).some((name) => FORWARDING.test(name));

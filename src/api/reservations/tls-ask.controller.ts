@@ -7,11 +7,11 @@ import { canonicalName, contains, type Network, ParseError, parseAddress } from 
 import { RouteConfig } from '../http/documentation.js';
 import { ApiPublic, ApiTag } from '../http/openapi/decorators.js';
 import { queryParameter } from '../http/openapi/parts.js';
+import { isPassedOn } from '../http/trusted-proxies.js';
 import { ReservationPolicy } from './address-pools.js';
 
 /** Names that were known when they were last asked about. A proxy asks about each of its names again and again. */
 const MAX_KEPT = 10_000;
-const FORWARDING = /^(x-forwarded-.*|forwarded|x-real-ip|via)$/;
 
 /** The operator's settings for this question. */
 export abstract class TlsAskPolicy {
@@ -65,7 +65,7 @@ export class TlsAskController {
   private isDirect({ raw: { socket, headers } }: FastifyRequest): boolean {
     const address = parseAddress(socket.remoteAddress ?? '');
     const isPeer = address !== undefined && contains(this.asking.tlsAskFrom, address);
-    return isPeer && !Object.keys(headers).some((header) => FORWARDING.test(header));
+    return isPeer && !isPassedOn(headers);
   }
 
   /** While the database is away, as it was at the last answer. */
