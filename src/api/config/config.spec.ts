@@ -116,6 +116,19 @@ describe('readConfig', () => {
     }
   });
 
+  it.each(['https://example.com', 'https://tunnels.example.com', 'https://api.tunnels.example.com/path'])(
+    'refuses a TUNNEL_DOMAIN that is the host of PUBLIC_URL, above or below it: %s',
+    (PUBLIC_URL) => {
+      const TUNNEL_DOMAIN = 'https://tunnels.example.com';
+      expect(problemsOf({ TUNNEL_DOMAIN, PUBLIC_URL })).toEqual([
+        'TUNNEL_DOMAIN is the host of PUBLIC_URL, or above or below it; take a domain of its own',
+      ]);
+      expect(readConfig({ TUNNEL_DOMAIN, PUBLIC_URL: 'https://api.example.com' }).tunnelDomain?.host).toBe(
+        'tunnels.example.com',
+      );
+    },
+  );
+
   it('refuses METRICS_LISTEN without a port, and on the port of the service', () => {
     expect(problemsOf({ METRICS_LISTEN: '9464' })).toEqual([
       "METRICS_LISTEN '9464' must be an address and a port from 1 to 65535, IPv6 in brackets; for example: 127.0.0.1:9464",
