@@ -96,7 +96,7 @@ describe('an edge', () => {
     }
     await page.getByRole('link', { name: 'Change' }).click();
     await page.getByLabel('offices').uncheck();
-    await page.getByLabel('Ends').fill('2031-03-01T12:00:00');
+    await page.getByLabel('Ends,').fill('2031-03-01T12:00:00');
     await page.getByLabel('Traffic policy').fill('{"on_tcp_connect":[{"actions":[{"type":"deny"}]}]}');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Every address: it has no IP restriction').waitFor();
