@@ -9,7 +9,7 @@ import {
   NEXT_PAGE_URI,
   type ParameterOf,
   queryParameter,
-  uriOfList,
+  URI_OF_LIST,
 } from '../http/openapi/parts.js';
 import {
   ACTOR,
@@ -79,7 +79,7 @@ export class CloudEventResource {
 export class EventPageResource {
   @ApiField({ description: 'At most `limit` events, oldest first.', listOf: CloudEventResource })
   events!: readonly CloudEventResource[];
-  @ApiField(uriOfList('events')) uri!: string;
+  @ApiField(URI_OF_LIST) uri!: string;
   @ApiField(NEXT_PAGE_URI) next_page_uri!: string | null;
 }
 

@@ -51,11 +51,11 @@ export const describedIn = (
 ) => ({ id, uri: `${baseUrl}/${path}/${id}`, created_at: created_at.toISOString(), description, metadata });
 
 /** A read-only field of a PATCH: refuseReadOnlyChanges refuses any value but the current one. */
-export const READ_ONLY = { description: 'Read-only: omit it, or send its current value.' };
+export const READ_ONLY = { description: 'Read-only.' };
 export const ReadOnly = (): PropertyDecorator => Text(READ_ONLY);
 
 /** A read-only field that a POST takes too, so that a caller can send the answer of a GET to create a copy. */
-const IGNORED_BY_POST = { description: `${READ_ONLY.description} POST ignores it.` };
+const IGNORED_BY_POST = { description: 'Read-only; POST ignores it.' };
 
 /** id, uri and created_at in a PATCH. */
 export class ReadOnlyEnvelope {

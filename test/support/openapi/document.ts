@@ -1,5 +1,6 @@
 import type { INestApplication } from '@nestjs/common';
 import * as swagger from '@nestjs/swagger';
+import { TARGET_SCHEMA } from '../../../src/api/gateway-api/decision-record/bind-decision-fields.js';
 import { applyDeclarations } from '../../../src/api/http/documentation.js';
 import { ERROR_SCHEMA, problemResponse } from '../../../src/api/http/openapi/problem-responses.js';
 import { HEADER_DEFINITIONS } from '../../../src/api/http/openapi/response-headers.js';
@@ -13,7 +14,8 @@ const VERSION = '0.1.0';
 
 const DESCRIPTION = `Controls who may open tunnels: SSH credentials and TCP edges, compatible with the public ngrok API.
 
-In a body, null counts as absent, and an undocumented field is refused. A resource in an answer has all of its fields.
+In a body, null counts as absent, and an undocumented field is refused. A read-only field of a body may have its current
+value; POST ignores it. A resource in an answer has all of its fields.
 The body of every error is an \`Error\`. A call refers to the response of each status; \`x-problems\` there or beside
 it names the problems that it may have, if they are not all of that status. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
 
@@ -57,18 +59,46 @@ interface Operation {
   responses: Record<string, (Body & { 'x-problems'?: readonly ProblemName[] }) | { $ref: string }>;
 }
 
-/** Completes the document of @nestjs/swagger: closes objects, shares responses, adds whole examples. */
+/** Completes the document of @nestjs/swagger: closes bodies, shares responses, adds whole examples. */
 function finish(document: swagger.OpenAPIObject): object {
   const schemas = { ...document.components?.schemas, Error: ERROR_SCHEMA } as unknown as Schemas;
-  for (const schema of Object.values(schemas)) schema.additionalProperties = false;
   const paths = document.paths as unknown as Record<string, Record<string, Operation>>;
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
   for (const operation of operations) addExamples(operation, schemas);
+  completeBodies(operations, schemas);
   const responses = { ...shareErrors(operations), ...shareSuccesses(operations) };
   const tags = [...new Set(operations.flatMap((operation) => operation.tags ?? []))].map((name) => ({ name }));
   const parameters = shareParameters(operations);
   const components = { schemas, responses, parameters, headers: HEADER_DEFINITIONS, examples: PROBLEM_BODIES };
-  return { ...document, tags, components: { ...document.components, ...components } };
+  return withTargets({ ...document, tags, components: { ...document.components, ...components } });
+}
+
+/** A body refuses an undocumented field, and has a whole example. An answer may have further fields in a later version. */
+function completeBodies(operations: readonly Operation[], schemas: Schemas): void {
+  for (const schema of schemasIn(
+    operations.map(({ requestBody }) => requestBody?.content),
+    schemas,
+  )) {
+    schema.additionalProperties = false;
+    for (const field of Object.values(schema.properties ?? {})) delete field.examples;
+  }
+}
+
+/** The schemas that it refers to, and those that these refer to. */
+function schemasIn(value: unknown, schemas: Schemas, found = new Set<Schema>()): ReadonlySet<Schema> {
+  for (const [, name = ''] of JSON.stringify(value).matchAll(/#\/components\/schemas\/(\w+)/g)) {
+    const schema = schemas[name];
+    if (schema !== undefined && !found.has(schema)) schemasIn(schema, schemas, found.add(schema));
+  }
+  return found;
+}
+
+/** Describes a bind target once. */
+function withTargets(document: object): object {
+  const one = JSON.stringify(TARGET_SCHEMA);
+  const made = JSON.parse(JSON.stringify(document).replaceAll(one, '{"$ref":"#/components/schemas/Target"}'));
+  made.components.schemas.Target = TARGET_SCHEMA;
+  return made;
 }
 
 /** An answer has no example of its own: its schema has one of each field. */

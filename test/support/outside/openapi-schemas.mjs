@@ -14,8 +14,13 @@ function withParameters(document) {
   return document;
 }
 
-/** Validates against any schema of the document, named `openapi.json#/...`. */
-export function validatorOf(document) {
+/**
+ * Validates against any schema of the document, named `openapi.json#/...`. A client is told to expect further fields in
+ * an answer of a later version; an answer of this one has none.
+ */
+export function validatorOf(opened) {
+  const document = structuredClone(opened);
+  for (const schema of Object.values(document.components.schemas)) schema.additionalProperties ??= false;
   const ajv = new Ajv2020({ strict: false, inlineRefs: false, code: { optimize: false } });
   formats.default(ajv);
   return ajv.addSchema(document, 'openapi.json');

@@ -16,7 +16,7 @@ import {
   LIST,
   NEXT_PAGE_URI,
   type ParameterOf,
-  uriOfList,
+  URI_OF_LIST,
 } from './parts.js';
 import {
   API_KEY_PROBLEMS,
@@ -99,7 +99,7 @@ export const ApiList = (
     success: {
       status: 200,
       description: 'A page of the list, newest first.',
-      type: pageClassOf(resource, listKey, path),
+      type: pageClassOf(resource, listKey),
     },
     problems: [...API_KEY_PROBLEMS, 'cursor_malformed', 'limit_out_of_range', 'limit_not_a_number', 'event_unreadable'],
     parameters: [LIMIT, BEFORE_ID, ...parameters],
@@ -281,11 +281,11 @@ const nameOf = (schemaClass: ResourceClass): string =>
   Reflect.getMetadata(SCHEMA_NAME, schemaClass) ?? schemaClass.name;
 
 /** The class of the body of a list: see pages.ts. */
-function pageClassOf(resource: ResourceClass, listKey: string, path: string): ResourceClass {
+function pageClassOf(resource: ResourceClass, listKey: string): ResourceClass {
   class Page {}
   ApiSchemaName(`${nameOf(resource)}List`)(Page);
   ApiField({ ...LIST, listOf: resource })(Page.prototype, listKey);
-  ApiField(uriOfList(path))(Page.prototype, 'uri');
+  ApiField(URI_OF_LIST)(Page.prototype, 'uri');
   ApiField(NEXT_PAGE_URI)(Page.prototype, 'next_page_uri');
   return Page;
 }

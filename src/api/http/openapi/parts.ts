@@ -19,7 +19,7 @@ export const idPattern = (prefix: IdPrefix): string => `^${prefix}_[0-9A-Za-z]{2
 
 /** Fields that every resource has. */
 export const idField = (prefix: IdPrefix) => ({
-  description: 'Id of the resource, made by the service. Ids sort by time of creation.',
+  description: 'Id. Ids sort by time of creation.',
   pattern: idPattern(prefix),
   example: `${prefix}_${EXAMPLE_KSUID}`,
 });
@@ -31,19 +31,18 @@ export const uriField = (path: string, prefix: IdPrefix) => ({
 });
 
 export const CREATED_AT = {
-  description: 'Time of creation: RFC 3339, UTC, milliseconds.',
+  description: 'Time of creation, in UTC.',
   format: 'date-time' as const,
   example: EXAMPLE_TIME,
 };
 
 /** Fields that every list has. */
 export const LIST = { description: 'At most `limit` items, newest first.' };
-export const uriOfList = (path: string) => ({
+export const URI_OF_LIST = {
   description: 'URI of the list, without a query.',
   type: 'string' as const,
   format: 'uri' as const,
-  example: `${EXAMPLE_BASE_URL}/${path}`,
-});
+};
 export const NEXT_PAGE_URI = {
   description: 'URI of the next page; null on the last page.',
   type: 'string' as const,
@@ -102,7 +101,7 @@ export const LIMIT = queryParameter(
 
 export const BEFORE_ID = queryParameter(
   'before_id',
-  'Only items older than the one with this id, which may be deleted by now. `beforeId` is an alias.',
+  'Only items older than the one with this id. `beforeId` is an alias.',
   (prefix) => ({ type: 'string', pattern: `${idPattern(prefix)}|^$`, examples: [`${prefix}_${EXAMPLE_KSUID}`] }),
   { alias: 'beforeId', ...OF_PAGES },
 );
