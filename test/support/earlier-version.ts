@@ -22,7 +22,7 @@ const INNER_FIELDS = ['key_type', 'key_bits', 'key_blob', 'fingerprint', 'exclus
 
 export const EARLIER = JSON.parse(readFileSync(fileOf('answers.json'), 'utf8'), asToday) as Before;
 
-/** Applies the changes of later versions to an answer of the earlier one: see CHANGELOG.md. */
+/** Applies the changes of later versions to an answer of the earlier one. */
 function asToday(name: string, value: unknown): unknown {
   if (name === 'changes' && Array.isArray(value)) return value.filter(({ field }) => !INNER_FIELDS.includes(field));
   if (!isJsonObject(value)) return value;
