@@ -43,7 +43,7 @@ export const ROOMS = [
     '',
   ],
   ['^(docs/audit\\.md|src/api/audit/)', 'e2e', 'audit-questions'],
-  ['^docs/(operating|backup|monitoring|logs|failover)', 'e2e', 'operating|alerts|fail2ban|systemd|operations-year'],
+  ['^docs/(operating|backup|monitoring|logs|failover)', 'e2e', 'operating|alerts|fail2ban|systemd'],
   ['^docs/http-by-name', 'e2e', 'own-gateway-caddy'],
   ['^docs/(sshd-gateway|gateways|own)', 'e2e', 'sshd-guide|systemd|sshd-gateway'],
   ['^(package(-lock)?\\.json|Dockerfile|docker-compose\\.yml|\\.dockerignore)', 'e2e', 'package|container|start'],

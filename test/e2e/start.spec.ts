@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
@@ -62,25 +61,6 @@ describe('a start on an embedded database', () => {
     const next = start();
     const again = new ApiClient(await next.url, 'a-key-of-my-own-choice');
     expect((await again.get('/ssh_credentials')).body.ssh_credentials).toHaveLength(answered);
-  });
-
-  it('with BOOTSTRAP_API_KEY uses that key and does not print it', async () => {
-    const key = 'A!"#$%&()*+,-./:;<=>?@[]^_{|}~z9';
-    const main = start({ BOOTSTRAP_API_KEY: key });
-    expect(await statusOf(await main.url, key)).toBe(200);
-    expect(main.output()).not.toContain(key);
-    expect(main.output()).toContain('BOOTSTRAP_API_KEY');
-  });
-  it('names a port that is in use, exits with 3, and stops the database it had started', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as { port: number };
-    const { code, output } = await start({ PORT: String(port) }).ended;
-    expect(code).toBe(3);
-    expect(output).toContain('another program listens there; stop it or set PORT');
-    expect(output).not.toContain('    at ');
-    expect(existsSync(dataDir())).toBe(false);
-    server.close();
   });
 });
 

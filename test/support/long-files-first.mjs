@@ -5,7 +5,6 @@ import Sequencer from '@jest/test-sequencer';
  */
 const LONG_FILES = [
   'e2e/tour',
-  'e2e/operations-year',
   'e2e/operating',
   'e2e/hostile-messages',
   'e2e/own-gateway-binds',
