@@ -119,6 +119,10 @@ function withSecret(example: Json, secret: string, at = 'body'): Located[] {
 }
 
 /** Each of a group may be refused before the service looks at the next group. */
+/** One route of each method tries the headers: what reads them is the same for every route. */
+const FIRST_OF_METHODS = ['get', 'post', 'patch', 'put', 'delete'].map(
+  (name) => OPERATIONS.find(({ method, path }) => method === name && path.startsWith('/ssh_'))?.operation,
+);
 const HEADERS = [
   ['idempotency-key', 'last-event-id', 'ngrok-version', 'user-agent', 'origin', 'cookie', 'x-forwarded-for'],
   ['if-match', 'if-none-match', 'accept', 'accept-encoding'],
@@ -144,7 +148,7 @@ function requestsWith(secret: string, { path, method, operation }: (typeof OPERA
       ...own,
       ...harmless,
     })),
-    ...HEADERS.map((names) => ({
+    ...(FIRST_OF_METHODS.includes(operation) ? HEADERS : []).map((names) => ({
       place: `headers ${names}`,
       path: real,
       headers: { ...harmless.headers, ...Object.fromEntries(names.map((name) => [name, oneLine])) },
@@ -207,7 +211,7 @@ describe('a secret in any field, query, header or path of any route', () => {
     const parts = Object.values(SECRETS).flatMap(partsOf);
     expect(parts.filter((part) => main.output().includes(part))).toEqual([]);
     const requests = logLines(main).filter(({ method }) => method !== undefined);
-    expect(requests.length).toBeGreaterThan(OPERATIONS.length * 8);
+    expect(requests.length).toBeGreaterThan(OPERATIONS.length * 6);
   });
 });
 
