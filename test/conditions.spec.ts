@@ -224,7 +224,7 @@ describe('ETag', () => {
     expect(answers.map((a) => a.status).sort()).toEqual([200, ...Array(31).fill(412)]);
   });
 
-  it('holds for edges and their modules, users, bots and keys alike', async () => {
+  it('holds for edges, users, bots and keys, and for the parts of each, alike', async () => {
     const made = [
       await admin.post('/edges/tcp', {}),
       await admin.post('/users', { email: 'etag@example.test' }),
@@ -241,6 +241,15 @@ describe('ETag', () => {
     const put = await admin.put(module, { backend_id: 'b' }, { 'if-match': '"1"' });
     expect([put.status, put.headers.get('etag')]).toEqual([200, '"2"']);
     expect((await admin.get(module, { 'if-none-match': '"2"' })).status).toBe(304);
+    const { body: credential } = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    for (const [part, body] of [
+      [`${credential.uri}/expiry`, { expires_at: '2099-01-01T00:00:00Z' }],
+      [`${credential.uri}/source_restriction`, { cidrs: ['::1'] }],
+      [`${made[3]?.body.uri}/expiry`, { expires_at: '2099-01-01T00:00:00Z' }],
+    ] as const) {
+      await expectRefusal(() => admin.put(part, body, { 'if-match': '"9"' }), 412, 'ERR_TAS_412');
+      await expectRefusal(() => admin.delete(part, { 'if-match': '"9"' }), 412, 'ERR_TAS_412');
+    }
     const absent = `${made[0]?.body.uri}/traffic_policy`;
     for (const tags of ['"2"', '*']) expect((await admin.get(absent, { 'if-none-match': tags })).status).toBe(404);
   });

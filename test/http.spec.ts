@@ -2,13 +2,12 @@ import dns from 'node:dns';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { type App, createApp } from '../src/api/app.js';
-import { type SwallowingProxy, startSwallowingProxy } from './support/answer-swallowing-proxy.js';
+import { withDatabaseThatGoes } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, sendRaw, stall } from './support/raw-http.js';
-import { ADMIN_KEY, cloneDatabase, type Service, startCopy, startService, testConfig } from './support/service.js';
+import { ADMIN_KEY, type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -284,20 +283,9 @@ describe('a field name', () => {
   });
 });
 
-/** A service whose database can go away. */
-async function withDatabase(use: (app: App, proxy: SwallowingProxy) => Promise<void>, settings = {}): Promise<void> {
-  const database = await cloneDatabase();
-  const proxy = await startSwallowingProxy(database.url);
-  const app = await createApp(testConfig(proxy.url, settings));
-  await use(app, proxy);
-  await app.close();
-  await proxy.close();
-  await database.drop();
-}
-
 describe('while the database is away', () => {
   it('every call answers 503 with Retry-After, and works again afterwards', () =>
-    withDatabase(
+    withDatabaseThatGoes(
       async (app, proxy) => {
         const client = new ApiClient(app.url, ADMIN_KEY);
         expect((await client.get('/ssh_credentials')).status).toBe(200);
@@ -319,7 +307,7 @@ describe('while the database is away', () => {
 
 describe('a change that arrives while the database is away', () => {
   it('is written when the database is back before the deadline', () =>
-    withDatabase(async (app, proxy) => {
+    withDatabaseThatGoes(async (app, proxy) => {
       const client = new ApiClient(app.url, ADMIN_KEY);
       proxy.goAway();
       expect((await client.get('/ssh_credentials')).status).toBe(503);
@@ -331,7 +319,7 @@ describe('a change that arrives while the database is away', () => {
 
 describe('a change whose database goes away after its caller was authenticated', () => {
   it('waits with its look-ups, and is written when the database is back', () =>
-    withDatabase(async (app, proxy) => {
+    withDatabaseThatGoes(async (app, proxy) => {
       const { body: edge } = await new ApiClient(app.url, ADMIN_KEY).post('/edges/tcp', {});
       const headers = { ...AUTHORIZATION, expect: '100-continue' };
       const change = stall(app.url, 'PATCH', `/edges/tcp/${edge.id}`, headers, '{"description":"new"}');
@@ -345,7 +333,7 @@ describe('a change whose database goes away after its caller was authenticated',
 
 describe('a change whose database goes away again', () => {
   it('waits until one deadline for its authentication and its append together', () =>
-    withDatabase(
+    withDatabaseThatGoes(
       async (app, proxy) => {
         proxy.goAway();
         const from = performance.now();
