@@ -50,6 +50,8 @@ const credential = fc.record(
     acl: fc.array(fc.constantFrom('*', 'bind:*.Example.com', 'bind:a=b'), { maxLength: 3 }),
     owner_id: fc.constantFrom('', 'bot_elsewhere'),
     public_key: fc.constant(newPublicKey()),
+    expires_at: fc.constant('2099-12-31T23:59:59.999Z'),
+    source_cidrs: fc.constantFrom(['192.0.2.0/24'], ['2001:db8::/32', '192.0.2.7/32']),
   },
   { requiredKeys: ['public_key'] },
 );
