@@ -47,15 +47,6 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('in strict mode is not refused because of the public key that the first request stored', async () => {
-    const strict = await startService({ strict: true });
-    const [body, key] = [{ public_key: newPublicKey() }, newKey()];
-    const answers = await all(32, () => strict.admin.post('/ssh_credentials', body, key));
-    expect(new Set(answers.map((a) => JSON.stringify(comparable(a)))).size).toBe(1);
-    expect(answers[0]?.status).toBe(201);
-    await strict.stop();
-  });
-
   it('gives the first answer to a request that is refused because of what the same request did beside it', async () => {
     const changes = service.app.nest.get(Changes);
     const { rows } = await service.pool.query('select account_id from principals limit 1');

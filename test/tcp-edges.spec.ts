@@ -253,15 +253,6 @@ describe('PATCH /edges/tcp/{id}', () => {
     await expectRefusal(patch({ backend: { enabled: false } }), 400, 'ERR_NGROK_242', /^backend\.backend_id/);
     await expectRefusal(patch([]), 400, 'ERR_NGROK_213');
   });
-
-  it('sent 32 times at once with different values applies all of them, one after another', async () => {
-    const { id } = await create();
-    const patches = Array.from({ length: 32 }, (_, n) => admin.patch(`/edges/tcp/${id}`, { hostports: [`h${n}:1`] }));
-    expect((await Promise.all(patches)).map((a) => a.status)).toEqual(Array(32).fill(200));
-    expect(await eventsOf(id)).toHaveLength(33);
-    const { rows } = await service.pool.query('select hostport from tcp_edge_hostports where edge_id = $1', [id]);
-    expect(rows.map((row) => row.hostport)).toEqual((await admin.get(`/edges/tcp/${id}`)).body.hostports);
-  });
 });
 
 describe('DELETE /edges/tcp/{id}', () => {
