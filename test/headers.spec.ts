@@ -3,7 +3,7 @@ import { OWN_POLICY, startBareServer } from './support/bare-server.js';
 import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call, type RawAnswer, sendRaw } from './support/raw-http.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 const UNKNOWN = '/ssh_credentials/sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
 
@@ -81,7 +81,7 @@ describe('every answer', () => {
   });
 
   it('promises TLS for a year if PUBLIC_URL is https, and only then', async () => {
-    const behindTls = await startService({ publicUrl: 'https://api.example.test' });
+    const behindTls = await startCopy(service, { publicUrl: 'https://api.example.test' });
     const { headers } = await call(behindTls.app.url, 'GET', '/nope', {});
     expect(headers['strict-transport-security']).toBe('max-age=31536000');
     await behindTls.stop();
