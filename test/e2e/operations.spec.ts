@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { CLI } from '../support/process.js';
 import { ADMIN_KEY } from '../support/service.js';
@@ -42,7 +43,6 @@ interface Running {
   readonly child: ChildProcess;
   readonly url: string;
   readonly databasePid: number;
-  readonly output: () => string;
 }
 
 const isAlive = (pid: number): boolean => {
@@ -52,14 +52,6 @@ const isAlive = (pid: number): boolean => {
     return false;
   }
 };
-
-async function until(condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 60_000; Date.now() < deadline; ) {
-    if (condition()) return;
-    await sleep(25);
-  }
-  throw new Error('it did not become so within a minute');
-}
 
 /** Starts the service with a program that starts it, such as npm or a terminal. */
 async function startWith(program: string, ...args: string[]): Promise<Running> {
@@ -71,12 +63,12 @@ async function startWith(program: string, ...args: string[]): Promise<Running> {
   child.stdout.on('data', (data) => {
     output += data;
   });
-  await until(() => /ready at http/.test(output));
+  await eventually(() => expect(output).toMatch(/ready at http/), 60_000);
   const [, url = ''] = /ready at (http:\/\/[\d.:]+)/.exec(output) ?? [];
   // A terminal does not show where the data is.
   const [, cluster = join(dataDir, 'postgres')] = /data":"([^\s"]+)/.exec(output) ?? [];
   const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
-  return { child, url, databasePid: Number(pid), output: () => output };
+  return { child, url, databasePid: Number(pid) };
 }
 
 const NODE = [process.execPath, 'dist/src/main.js'] as const;
@@ -100,14 +92,14 @@ describe('the service and its embedded database end together', () => {
     const { child, url, databasePid } = await startWith('npm', 'start', '--ignore-scripts');
     child.kill('SIGTERM');
     await once(child, 'exit');
-    await until(() => !isAlive(databasePid));
+    await eventually(() => expect(isAlive(databasePid)).toBe(false), 60_000);
     expect(await isListening(url)).toBe(false);
   });
 
   it('when the terminal is closed', async () => {
     const { child, url, databasePid } = await startWith('script', '-qec', NODE.join(' '), '/dev/null');
     child.kill('SIGKILL');
-    await until(() => !isAlive(databasePid));
+    await eventually(() => expect(isAlive(databasePid)).toBe(false), 60_000);
     expect(await isListening(url)).toBe(false);
   });
 });
