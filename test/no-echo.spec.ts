@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { ApiClient } from './support/api-client.js';
+import { rowsOf } from './support/backups.js';
 import { exchange } from './support/http-exchange.js';
 import { newPublicKey } from './support/keys.js';
 import { DOCUMENT } from './support/outside/openapi-schemas.mjs';
@@ -305,7 +305,7 @@ describe('a private key pasted by mistake', () => {
         }
       }
     }
-    const dump = await dumpOf(database.url);
+    const dump = (await rowsOf(database.url)).join('\n');
     expect(dump).toContain('api_key_created.v1');
     for (const piece of [...secrets, ...words].flatMap(piecesOf)) {
       for (const [source, text] of Object.entries({ answers, log: main.output(), dump })) {
@@ -314,17 +314,3 @@ describe('a private key pasted by mistake', () => {
     }
   });
 });
-
-/** Every row of every table as text. */
-async function dumpOf(databaseUrl: string): Promise<string> {
-  const sql = new pg.Client(databaseUrl);
-  await sql.connect();
-  const { rows: tables } = await sql.query(`select tablename from pg_tables where schemaname = 'public'`);
-  let dump = '';
-  for (const { tablename } of tables) {
-    const { rows } = await sql.query(`select t::text as text from ${tablename} t`);
-    dump += rows.map((row) => row.text).join('\n');
-  }
-  await sql.end();
-  return dump;
-}

@@ -10,6 +10,7 @@ import { ReservedNames } from '../../src/api/reservations/reserved-names.js';
 import { LogTail } from '../../src/event-log/read/log-tail.js';
 import type { BindTarget } from '../../src/rules/index.js';
 import type { ApiClient } from '../support/api-client.js';
+import { inDatabase } from '../support/backups.js';
 import { newPublicKey } from '../support/keys.js';
 import { addManyCredentials } from '../support/many-credentials.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -213,17 +214,15 @@ const SCANNED_ROWS =
 const READ_ENTRIES =
   'select indexrelname as name, idx_tup_read::float8 as n from pg_stat_user_indexes where idx_tup_read > 0';
 
-async function counted(...queries: readonly string[]): Promise<Counts[]> {
-  const client = new pg.Client(service.databaseUrl);
-  await client.connect();
-  const counts: Counts[] = [];
-  for (const query of queries) {
-    const { rows } = await client.query<{ name: string; n: number }>(query);
-    counts.push(new Map(rows.map(({ name, n }) => [name, n])));
-  }
-  await client.end();
-  return counts;
-}
+const counted = (...queries: readonly string[]): Promise<Counts[]> =>
+  inDatabase(service.databaseUrl, async (client) => {
+    const counts: Counts[] = [];
+    for (const query of queries) {
+      const { rows } = await client.query<{ name: string; n: number }>(query);
+      counts.push(new Map(rows.map(({ name, n }) => [name, n])));
+    }
+    return counts;
+  });
 
 /** Those beyond what may be read in so many seconds. */
 const beyond = (counts: Counts, max: number, seconds: number): [name: string, read: number][] =>
@@ -263,18 +262,16 @@ async function allPlans(): Promise<string[]> {
 }
 
 /** The plans with several processes that a connection made now would have. To start a process takes longer than any look-up. */
-async function plansInParallel(): Promise<string[]> {
-  const client = new pg.Client(service.databaseUrl);
-  await client.connect();
-  const plans: string[] = [];
-  for (const one of await allPrepared()) {
-    await client.query(`prepare "${one.name}" as ${one.statement}`);
-    plans.push(await planOf(client, one));
-    await client.query(`deallocate "${one.name}"`);
-  }
-  await client.end();
-  return plans.filter((plan) => plan.includes('Gather'));
-}
+const plansInParallel = (): Promise<string[]> =>
+  inDatabase(service.databaseUrl, async (client) => {
+    const plans: string[] = [];
+    for (const one of await allPrepared()) {
+      await client.query(`prepare "${one.name}" as ${one.statement}`);
+      plans.push(await planOf(client, one));
+      await client.query(`deallocate "${one.name}"`);
+    }
+    return plans.filter((plan) => plan.includes('Gather'));
+  });
 
 interface State {
   readonly rowsBefore: number;

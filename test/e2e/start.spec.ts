@@ -5,8 +5,8 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
+import { inDatabase } from '../support/backups.js';
 import { REPOSITORY } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
 import { newPublicKey } from '../support/keys.js';
@@ -130,13 +130,9 @@ describe('a start with DATABASE_URL', () => {
     const urls = await Promise.all(instances.map((instance) => instance.url));
     for (const url of urls) expect(await statusOf(url, 'one-key-for-all-instances')).toBe(200);
     expect(instances.filter((instance) => instance.output().includes('created now'))).toHaveLength(1);
-    const sql = new pg.Client(database.url);
-    await sql.connect();
-    const { rows } = await sql.query(
-      'select count(*)::int as accounts, (select count(*)::int from events) as events from accounts',
-    );
+    const counts = 'select count(*)::int as accounts, (select count(*)::int from events) as events from accounts';
+    const { rows } = await inDatabase(database.url, (client) => client.query(counts));
     expect(rows).toEqual([{ accounts: 1, events: 3 }]);
-    await sql.end();
     await Promise.all(instances.map((instance) => stopMain(instance)));
     await database.drop();
   });
