@@ -70,7 +70,7 @@ describe('failed authentications of one source', () => {
 
   it('are not limited if the limit is 0', async () => {
     await withService({ authFailuresPerMinute: 0 }, async ({ app }) => {
-      expect(await guesses(app.url, 120)).toEqual(times(120, 401));
+      expect(await guesses(app.url, 101)).toEqual(times(101, 401));
     });
   });
 });
@@ -89,25 +89,17 @@ describe('a source', () => {
     });
   });
 
-  it('is the proxy itself if X-Forwarded-For holds no address', async () => {
-    await withService({ authFailuresPerMinute: 2, trustedProxies: ['127.0.0.1'] }, async ({ app }) => {
+  it.each<[string, string[], string[]]>([
+    ['no address, from a trusted proxy', ['127.0.0.1'], ['one', 'two', 'three']],
+    ['any address, from a proxy that is not trusted', ['10.0.0.1'], ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
+    ['any address, if none is trusted', [], ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
+  ])('is the address of the socket if X-Forwarded-For has %s', async (_, trustedProxies, texts) => {
+    await withService({ authFailuresPerMinute: 2, trustedProxies }, async ({ app }) => {
       const statuses: number[] = [];
-      for (const text of ['one', 'two', 'three'])
-        statuses.push((await guess(app.url, { 'x-forwarded-for': text })).status);
+      for (const text of texts) statuses.push((await guess(app.url, { 'x-forwarded-for': text })).status);
       expect(statuses).toEqual([401, 401, 429]);
     });
   });
-
-  it.each([[[]], [['10.0.0.1']]])(
-    'is the address of the socket for any X-Forwarded-For, with TRUST_PROXY %j',
-    async (trustedProxies) => {
-      await withService({ authFailuresPerMinute: 2, trustedProxies }, async ({ app }) => {
-        const statuses: number[] = [];
-        for (const n of [1, 2, 3]) statuses.push((await guess(app.url, { 'x-forwarded-for': `192.0.2.${n}` })).status);
-        expect(statuses).toEqual([401, 401, 429]);
-      });
-    },
-  );
 
   it('is the address in the event of a change, which never holds another text', async () => {
     await withService({ trustedProxies: ['127.0.0.1'] }, async ({ admin, pool }) => {

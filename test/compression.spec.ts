@@ -4,7 +4,7 @@ import { MIN_COMPRESSED_BYTES } from '../src/api/http/hooks/compress.js';
 import { startBareServer } from './support/bare-server.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call } from './support/raw-http.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 const CREDENTIALS = 30;
 
@@ -66,7 +66,7 @@ describe('compression', () => {
   });
 
   it('makes answers vary by origin and by encoding', async () => {
-    const forPages = await startService({ corsOrigins: ['https://console.example.test'] });
+    const forPages = await startCopy(service, { corsOrigins: ['https://console.example.test'] });
     const { headers } = await call(forPages.app.url, 'GET', '/ssh_credentials');
     expect(headers.vary).toBe('Origin, Accept-Encoding');
     await forPages.stop();

@@ -47,15 +47,6 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('in strict mode is not refused because of the public key that the first request stored', async () => {
-    const strict = await startService({ strict: true });
-    const [body, key] = [{ public_key: newPublicKey() }, newKey()];
-    const answers = await all(32, () => strict.admin.post('/ssh_credentials', body, key));
-    expect(new Set(answers.map((a) => JSON.stringify(comparable(a)))).size).toBe(1);
-    expect(answers[0]?.status).toBe(201);
-    await strict.stop();
-  });
-
   it('gives the first answer to a request that is refused because of what the same request did beside it', async () => {
     const changes = service.app.nest.get(Changes);
     const { rows } = await service.pool.query('select account_id from principals limit 1');
@@ -224,7 +215,7 @@ describe('ETag', () => {
     expect(answers.map((a) => a.status).sort()).toEqual([200, ...Array(31).fill(412)]);
   });
 
-  it('holds for edges and their modules, users, bots and keys alike', async () => {
+  it('holds for edges, users, bots and keys, and for the parts of each, alike', async () => {
     const made = [
       await admin.post('/edges/tcp', {}),
       await admin.post('/users', { email: 'etag@example.test' }),
@@ -241,6 +232,15 @@ describe('ETag', () => {
     const put = await admin.put(module, { backend_id: 'b' }, { 'if-match': '"1"' });
     expect([put.status, put.headers.get('etag')]).toEqual([200, '"2"']);
     expect((await admin.get(module, { 'if-none-match': '"2"' })).status).toBe(304);
+    const { body: credential } = await admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    for (const [part, body] of [
+      [`${credential.uri}/expiry`, { expires_at: '2099-01-01T00:00:00Z' }],
+      [`${credential.uri}/source_restriction`, { cidrs: ['::1'] }],
+      [`${made[3]?.body.uri}/expiry`, { expires_at: '2099-01-01T00:00:00Z' }],
+    ] as const) {
+      await expectRefusal(() => admin.put(part, body, { 'if-match': '"9"' }), 412, 'ERR_TAS_412');
+      await expectRefusal(() => admin.delete(part, { 'if-match': '"9"' }), 412, 'ERR_TAS_412');
+    }
     const absent = `${made[0]?.body.uri}/traffic_policy`;
     for (const tags of ['"2"', '*']) expect((await admin.get(absent, { 'if-none-match': tags })).status).toBe(404);
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type ConfigError, readConfig } from '../src/api/config/config.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call, type RawAnswer, sendRaw } from './support/raw-http.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 const ORIGIN = 'https://console.example.test';
 const UNKNOWN = '/ssh_credentials/sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
@@ -106,7 +106,7 @@ describe('with CORS_ORIGINS', () => {
   });
 
   it('that is *, any page may read, still without credentials', async () => {
-    const open = await startService({ corsOrigins: ['*'] });
+    const open = await startCopy(service, { corsOrigins: ['*'] });
     const [origin, url] = ['https://anyone.example.test', open.app.url];
     for (const answer of [
       await call(url, 'GET', single, { origin }),

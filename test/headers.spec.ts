@@ -3,7 +3,7 @@ import { OWN_POLICY, startBareServer } from './support/bare-server.js';
 import { takeErrorLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, call, type RawAnswer, sendRaw } from './support/raw-http.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 const UNKNOWN = '/ssh_credentials/sshcr_3MPflUxi65UVJUZK1y0iEJKUOhV';
 
@@ -30,6 +30,11 @@ describe('every answer', () => {
     for (const name of ['server', 'x-powered-by', 'strict-transport-security']) expect(headers[name]).toBeUndefined();
   };
 
+  const problem = (status: number, msg: unknown = expect.any(String)) => ({
+    ...{ error_code: `ERR_TAS_${status}`, status_code: status, msg },
+    details: { operation_id: expect.stringMatching(/^op_[0-9A-Za-z]{27}$/) },
+  });
+
   it.each([
     ['a resource', 200, () => send('GET', single)],
     ['a list', 200, () => send('GET', '/ssh_credentials')],
@@ -51,13 +56,14 @@ describe('every answer', () => {
     expectStandardHeaders(answer.headers);
   });
 
-  it('has them in a 500', async () => {
+  it('has them in a 500, which hides its cause', async () => {
     const broken = await startService();
     await broken.pool.query('alter table ssh_credentials rename to hidden');
     const errors = takeErrorLines();
     const answer = await call(broken.app.url, 'GET', '/ssh_credentials');
     expect(errors.end()).toEqual([expect.stringContaining('relation "ssh_credentials" does not exist')]);
     expect(answer.status).toBe(500);
+    expect(JSON.parse(answer.bytes.toString())).toEqual(problem(500, 'Internal error.'));
     expectStandardHeaders(answer.headers);
     await broken.stop();
   });
@@ -65,16 +71,17 @@ describe('every answer', () => {
   it.each([
     ['bytes that are not HTTP', 400, 'BLAH\r\n\r\n'],
     ['too large headers', 431, `GET / HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`],
-  ])('has them even without a request: %s', async (_, status, text) => {
+  ])('has them, and the shape of errors, even without a request: %s', async (_, status, text) => {
     const answer = await sendRaw(service.app.url, [text]);
-    const [head = ''] = answer.split('\r\n\r\n');
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    expect(JSON.parse(body)).toEqual(problem(status));
     const [line = '', ...headers] = head.split('\r\n');
     expect(line).toContain(` ${status} `);
     expectStandardHeaders(Object.fromEntries(headers.map((header) => header.split(': '))));
   });
 
   it('promises TLS for a year if PUBLIC_URL is https, and only then', async () => {
-    const behindTls = await startService({ publicUrl: 'https://api.example.test' });
+    const behindTls = await startCopy(service, { publicUrl: 'https://api.example.test' });
     const { headers } = await call(behindTls.app.url, 'GET', '/nope', {});
     expect(headers['strict-transport-security']).toBe('max-age=31536000');
     await behindTls.stop();

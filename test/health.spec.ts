@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp } from '../src/api/app.js';
-import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
+import { withDatabaseThatGoes } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { takeLines } from './support/error-lines.js';
 import { newPublicKey } from './support/keys.js';
-import { ADMIN_KEY, cloneDatabase, type Service, startService, testConfig } from './support/service.js';
+import { ADMIN_KEY, type Service, startService } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -22,32 +21,30 @@ const NOT_READY = (reason: RegExp) => ({
 });
 
 describe('a database that goes away', () => {
-  it('is an error of the log once, however many requests fail, and its end is a line of info', async () => {
-    const database = await cloneDatabase();
-    const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url, { writeDeadlineMs: 1_000 }));
-    const client = new ApiClient(app.url, ADMIN_KEY);
-    expect((await client.get('/users')).status).toBe(200);
-    const log = takeLines();
-    const said = () =>
-      log
-        .lines()
-        .flatMap(({ level, fields, message }) => (fields.context === 'Incidents' ? [`${level} ${message}`] : []));
-    proxy.goAway();
-    for (let n = 0; n < 3; n += 1) {
-      expect((await client.get('/users')).status).toBe(503);
-      expect((await client.post('/users', { email: 'a@example.test' })).status).toBe(503);
-      expect((await ask('/readyz', app.url)).status).toBe(503);
-    }
-    expect(said()).toEqual([expect.stringMatching(/^error the database does not answer: /)]);
-    proxy.comeBack();
-    while (said().length === 1) await sleep(20);
-    expect(said()[1]).toMatch(/^info the database answers again, after \d+ s$/);
-    log.end();
-    await app.close();
-    await proxy.close();
-    await database.drop();
-  });
+  it('is an error of the log once, however many requests fail, and its end is a line of info', () =>
+    withDatabaseThatGoes(
+      async (app, proxy) => {
+        const client = new ApiClient(app.url, ADMIN_KEY);
+        expect((await client.get('/users')).status).toBe(200);
+        const log = takeLines();
+        const said = () =>
+          log
+            .lines()
+            .flatMap(({ level, fields, message }) => (fields.context === 'Incidents' ? [`${level} ${message}`] : []));
+        proxy.goAway();
+        for (let n = 0; n < 3; n += 1) {
+          expect((await client.get('/users')).status).toBe(503);
+          expect((await client.post('/users', { email: 'a@example.test' })).status).toBe(503);
+          expect((await ask('/readyz', app.url)).status).toBe(503);
+        }
+        expect(said()).toEqual([expect.stringMatching(/^error the database does not answer: /)]);
+        proxy.comeBack();
+        while (said().length === 1) await sleep(20);
+        expect(said()[1]).toMatch(/^info the database answers again, after \d+ s$/);
+        log.end();
+      },
+      { writeDeadlineMs: 1_000 },
+    ));
 });
 
 describe('GET /livez', () => {
@@ -61,21 +58,16 @@ describe('GET /readyz', () => {
     expect(await ask('/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
   });
 
-  it('is 503 while the database does not answer, and /livez is not', async () => {
-    const database = await cloneDatabase();
-    const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url));
-    proxy.goAway();
-    const answer = await ask('/readyz', app.url);
-    expect(answer).toMatchObject(NOT_READY(/^Not ready: the database does not answer\.$/));
-    expect(answer.headers.get('retry-after')).toBe('1');
-    expect((await ask('/livez', app.url)).status).toBe(200);
-    proxy.comeBack();
-    expect((await ask('/readyz', app.url)).status).toBe(200);
-    await app.close();
-    await proxy.close();
-    await database.drop();
-  });
+  it('is 503 while the database does not answer, and /livez is not', () =>
+    withDatabaseThatGoes(async (app, proxy) => {
+      proxy.goAway();
+      const answer = await ask('/readyz', app.url);
+      expect(answer).toMatchObject(NOT_READY(/^Not ready: the database does not answer\.$/));
+      expect(answer.headers.get('retry-after')).toBe('1');
+      expect((await ask('/livez', app.url)).status).toBe(200);
+      proxy.comeBack();
+      expect((await ask('/readyz', app.url)).status).toBe(200);
+    }));
 
   it('is 503 while a migration is pending, and 200 when a newer version has applied more', async () => {
     const { rows } = await service.pool.query(

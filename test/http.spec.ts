@@ -2,13 +2,12 @@ import dns from 'node:dns';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { createApp } from '../src/api/app.js';
-import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
+import { withDatabaseThatGoes } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
-import { takeErrorLines } from './support/error-lines.js';
+import { rowsOf } from './support/backups.js';
 import { newPublicKey } from './support/keys.js';
 import { AUTHORIZATION, sendRaw, stall } from './support/raw-http.js';
-import { ADMIN_KEY, cloneDatabase, type Service, startCopy, startService, testConfig } from './support/service.js';
+import { ADMIN_KEY, type Service, startCopy, startService } from './support/service.js';
 
 let service: Service;
 beforeAll(async () => {
@@ -46,28 +45,6 @@ describe('every failure has the error shape', () => {
     const answer = await fetch(`${service.app.url}/`, { redirect: 'manual' });
     expect([answer.status, answer.headers.get('location')]).toEqual([302, `${service.app.url}/docs`]);
   });
-
-  it('bytes that are not HTTP', async () => {
-    const answer = await send('BLAH\r\n\r\n');
-    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
-    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(problem(400, 'ERR_TAS_400'));
-  });
-
-  it('request headers that are too large', async () => {
-    const answer = await send(`GET / HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`);
-    expect(answer).toMatch(/^HTTP\/1.1 431 /);
-    expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual(problem(431, 'ERR_TAS_431'));
-  });
-
-  it('an internal error, which hides its cause', async () => {
-    const broken = await startService();
-    await broken.pool.query('alter table ssh_credentials rename to hidden');
-    const errors = takeErrorLines();
-    const answer = await broken.admin.post('/ssh_credentials', { public_key: newPublicKey() });
-    expect(errors.end()).toEqual([expect.stringContaining('relation "ssh_credentials" does not exist')]);
-    expect(answer).toMatchObject({ status: 500, body: problem(500, 'ERR_TAS_500', /^Internal error\.$/) });
-    await broken.stop();
-  });
 });
 
 describe('an invalid body is a 4xx and stores no event', () => {
@@ -77,13 +54,7 @@ describe('an invalid body is a 4xx and stores no event', () => {
     ['an empty body', '', 400, 'ERR_NGROK_213'],
     ['a list', '[]', 400, 'ERR_NGROK_213'],
     ['null', 'null', 400, 'ERR_NGROK_213'],
-    ['a string', '"x"', 400, 'ERR_NGROK_213'],
-    ['a number', '1', 400, 'ERR_NGROK_213'],
     ['deep JSON', `{"metadata":${'['.repeat(500_000)}`, 400, 'ERR_NGROK_213'],
-    ['a field twice', `{"public_key":"${key}","description":"a","description":"b"}`, 400, 'ERR_NGROK_213'],
-    ['U+0000', `{"public_key":"${key}","description":"a\\u0000b"}`, 400, 'ERR_NGROK_213'],
-    ['a lone surrogate', `{"public_key":"${key}","metadata":"\\ud83d"}`, 400, 'ERR_NGROK_213'],
-    ['a NUL in a rule', `{"public_key":"${key}","acl":["bind:a\\u0000"]}`, 400, 'ERR_NGROK_213'],
     ['__proto__', `{"public_key":"${key}","__proto__":{"description":"x"}}`, 400, 'ERR_NGROK_214'],
     ['constructor', `{"public_key":"${key}","constructor":"x"}`, 400, 'ERR_NGROK_214'],
   ])('%s', async (_, body, status, code) => {
@@ -91,12 +62,6 @@ describe('an invalid body is a 4xx and stores no event', () => {
     const answer = await service.admin.send('POST', '/ssh_credentials', body, { 'content-type': 'application/json' });
     expect(answer).toMatchObject({ status, body: problem(status, code) });
     expect(await eventCount()).toBe(before);
-  });
-
-  it('bytes that are not UTF-8', async () => {
-    const body = Buffer.from(`{"public_key":"${key}","description":"\xff"}`, 'latin1');
-    const answer = await service.admin.send('POST', '/ssh_credentials', body);
-    expect(answer).toMatchObject({ status: 400, body: problem(400, 'ERR_NGROK_213', /not valid UTF-8/) });
   });
 
   it('10 MB', async () => {
@@ -231,7 +196,7 @@ describe('transport', () => {
       `GET /ssh_credentials HTTP/1.1\r\nHost: "><script>\r\nAuthorization: Bearer ${ADMIN_KEY}\r\nConnection: close\r\n\r\n`,
     );
     expect(odd).toContain(`"uri":"${service.app.url}/ssh_credentials"`);
-    const behindProxy = await startService({ publicUrl: 'https://api.example.test/tunnels' });
+    const behindProxy = await startCopy(service, { publicUrl: 'https://api.example.test/tunnels' });
     const { body } = await behindProxy.admin.get('/ssh_credentials');
     expect(body.uri).toBe('https://api.example.test/tunnels/ssh_credentials');
     await behindProxy.stop();
@@ -277,11 +242,7 @@ describe('authentication', () => {
   });
 
   it('stores the key only as a hash', async () => {
-    const { rows: tables } = await service.pool.query(`select tablename from pg_tables where schemaname = 'public'`);
-    for (const { tablename } of tables) {
-      const { rows } = await service.pool.query(`select t::text as text from ${tablename} t`);
-      expect(rows.map((r) => r.text).join('\n')).not.toContain(ADMIN_KEY);
-    }
+    expect((await rowsOf(service.databaseUrl)).join('\n')).not.toContain(ADMIN_KEY);
   });
 });
 
@@ -297,84 +258,70 @@ describe('a field name', () => {
 });
 
 describe('while the database is away', () => {
-  it('every call answers 503 with Retry-After, and works again afterwards', async () => {
-    const database = await cloneDatabase();
-    const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url, { writeDeadlineMs: 1000 }));
-    const client = new ApiClient(app.url, ADMIN_KEY);
-    expect((await client.get('/ssh_credentials')).status).toBe(200);
-    proxy.goAway();
-    for (const call of [
-      () => client.get('/ssh_credentials'),
-      () => client.post('/ssh_credentials', { public_key: newPublicKey() }),
-    ]) {
-      const answer = await call();
-      expect(answer).toMatchObject({ status: 503, body: problem(503, 'ERR_TAS_503', /database does not answer/) });
-      expect(answer.headers.get('retry-after')).toBe('1');
-    }
-    proxy.comeBack();
-    expect((await client.post('/ssh_credentials', { public_key: newPublicKey() })).status).toBe(201);
-    await app.close();
-    await proxy.close();
-    await database.drop();
-  });
+  it('every call answers 503 with Retry-After, and works again afterwards', () =>
+    withDatabaseThatGoes(
+      async (app, proxy) => {
+        const client = new ApiClient(app.url, ADMIN_KEY);
+        expect((await client.get('/ssh_credentials')).status).toBe(200);
+        proxy.goAway();
+        for (const call of [
+          () => client.get('/ssh_credentials'),
+          () => client.post('/ssh_credentials', { public_key: newPublicKey() }),
+        ]) {
+          const answer = await call();
+          expect(answer).toMatchObject({ status: 503, body: problem(503, 'ERR_TAS_503', /database does not answer/) });
+          expect(answer.headers.get('retry-after')).toBe('1');
+        }
+        proxy.comeBack();
+        expect((await client.post('/ssh_credentials', { public_key: newPublicKey() })).status).toBe(201);
+      },
+      { writeDeadlineMs: 1000 },
+    ));
 });
 
 describe('a change that arrives while the database is away', () => {
-  it('is written when the database is back before the deadline', async () => {
-    const database = await cloneDatabase();
-    const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url));
-    const client = new ApiClient(app.url, ADMIN_KEY);
-    proxy.goAway();
-    expect((await client.get('/ssh_credentials')).status).toBe(503);
-    const change = client.post('/ssh_credentials', { public_key: newPublicKey() });
-    setTimeout(() => proxy.comeBack(), 2000);
-    expect((await change).status).toBe(201);
-    await app.close();
-    await proxy.close();
-    await database.drop();
-  });
+  it('is written when the database is back before the deadline', () =>
+    withDatabaseThatGoes(async (app, proxy) => {
+      const client = new ApiClient(app.url, ADMIN_KEY);
+      proxy.goAway();
+      expect((await client.get('/ssh_credentials')).status).toBe(503);
+      const change = client.post('/ssh_credentials', { public_key: newPublicKey() });
+      setTimeout(() => proxy.comeBack(), 1000);
+      expect((await change).status).toBe(201);
+    }));
 });
 
 describe('a change whose database goes away after its caller was authenticated', () => {
-  it('waits with its look-ups, and is written when the database is back', async () => {
-    const database = await cloneDatabase();
-    const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url));
-    const { body: edge } = await new ApiClient(app.url, ADMIN_KEY).post('/edges/tcp', {});
-    const headers = { ...AUTHORIZATION, expect: '100-continue' };
-    const change = stall(app.url, 'PATCH', `/edges/tcp/${edge.id}`, headers, '{"description":"new"}');
-    await change.isAwaited();
-    proxy.goAway();
-    setTimeout(() => proxy.comeBack(), 1000);
-    const { status, bytes } = await change.finish();
-    expect([status, JSON.parse(bytes.toString()).description]).toEqual([200, 'new']);
-    await app.close();
-    await proxy.close();
-    await database.drop();
-  });
+  it('waits with its look-ups, and is written when the database is back', () =>
+    withDatabaseThatGoes(async (app, proxy) => {
+      const { body: edge } = await new ApiClient(app.url, ADMIN_KEY).post('/edges/tcp', {});
+      const headers = { ...AUTHORIZATION, expect: '100-continue' };
+      const change = stall(app.url, 'PATCH', `/edges/tcp/${edge.id}`, headers, '{"description":"new"}');
+      await change.isAwaited();
+      proxy.goAway();
+      setTimeout(() => proxy.comeBack(), 1000);
+      const { status, bytes } = await change.finish();
+      expect([status, JSON.parse(bytes.toString()).description]).toEqual([200, 'new']);
+    }));
 });
 
 describe('a change whose database goes away again', () => {
-  it('waits until one deadline for its authentication and its append together', async () => {
-    const database = await cloneDatabase();
-    const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url, { writeDeadlineMs: 4000 }));
-    const body = JSON.stringify({ public_key: newPublicKey() });
-    proxy.goAway();
-    const from = performance.now();
-    const headers = { ...AUTHORIZATION, expect: '100-continue' };
-    const change = stall(app.url, 'POST', '/ssh_credentials', headers, body);
-    setTimeout(() => proxy.comeBack(), 2500);
-    await change.isAwaited();
-    proxy.goAway();
-    expect((await change.finish()).status).toBe(503);
-    expect(performance.now() - from).toBeLessThan(5500);
-    await app.close();
-    await proxy.close();
-    await database.drop();
-  });
+  it('waits until one deadline for its authentication and its append together', () =>
+    withDatabaseThatGoes(
+      async (app, proxy) => {
+        proxy.goAway();
+        const from = performance.now();
+        const headers = { ...AUTHORIZATION, expect: '100-continue' };
+        const body = JSON.stringify({ public_key: newPublicKey() });
+        const change = stall(app.url, 'POST', '/ssh_credentials', headers, body);
+        setTimeout(() => proxy.comeBack(), 1800);
+        await change.isAwaited();
+        proxy.goAway();
+        expect((await change.finish()).status).toBe(503);
+        expect(performance.now() - from).toBeLessThan(4200);
+      },
+      { writeDeadlineMs: 3000 },
+    ));
 });
 
 describe('when the queue of changes is full', () => {

@@ -17,8 +17,6 @@ afterAll(() => service.stop());
 const { eventCount, expectRefusal } = refusalsOf(() => service);
 
 const KSUID = '3MPflUxi65UVJUZK1y0iEJKUOhV';
-const CREATED_AT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-
 /** Creates one, and returns its body. */
 async function made(path: string, body: object, client = admin) {
   const answer = await client.post(path, body);
@@ -29,53 +27,18 @@ const newPolicy = (client = admin) => made('/ip_policies', {}, client);
 const newRule = (policy: { id: string }, cidr: string, action = 'allow', client = admin) =>
   made('/ip_policy_rules', { ip_policy_id: policy.id, cidr, action }, client);
 
-describe('an IP policy', () => {
-  it('is created, read, listed, changed and deleted, in the shape of the public API', async () => {
-    const created = await made('/ip_policies', { description: 'office', metadata: '{"a":1}' });
-    const path = `/ip_policies/${created.id}`;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^ipp_[0-9A-Za-z]{27}$/),
-      uri: `${service.app.url}${path}`,
-      created_at: CREATED_AT,
-      description: 'office',
-      metadata: '{"a":1}',
-    });
-    expect((await admin.get(path)).body).toEqual(created);
-    const { body: list } = await admin.get('/ip_policies?limit=1');
-    expect(list).toEqual({
-      ip_policies: [created],
-      uri: `${service.app.url}/ip_policies`,
-      next_page_uri: null,
-    });
-    const changed = await admin.patch(path, { ...created, description: '' });
-    expect(changed).toMatchObject({ status: 200, body: { ...created, description: '' } });
-    expect((await admin.delete(path)).status).toBe(204);
-    await expectRefusal(() => admin.get(path), 404, 'ERR_NGROK_341', /^Resource not found$/);
-    expect((await newPolicy()).description).toBe('');
-  });
+// test/clients has them created, read, listed, changed and deleted, in the shape of the public API.
+it.each<[string, () => Promise<{ uri: string }>, string]>([
+  ['An IP policy', () => newPolicy(), 'ERR_NGROK_341'],
+  ['A rule', async () => newRule(await newPolicy(), '192.0.2.1'), 'ERR_NGROK_1404'],
+  ['A tunnel group', () => made('/backends/tunnel_group', {}), 'ERR_TAS_404'],
+])('%s that is deleted is not found', async (_, make, code) => {
+  const { uri } = await make();
+  expect((await admin.delete(uri)).status).toBe(204);
+  await expectRefusal(() => admin.get(uri), 404, code, /^Resource not found$/);
 });
 
 describe('a rule of an IP policy', () => {
-  it('is created, read, listed, changed and deleted, in the shape of the public API', async () => {
-    const policy = await newPolicy();
-    const body = { description: 'floor 2', metadata: 'm', cidr: '192.0.2.0/24', action: 'deny' };
-    const created = await made('/ip_policy_rules', { ...body, ip_policy_id: policy.id });
-    const path = `/ip_policy_rules/${created.id}`;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^ipr_[0-9A-Za-z]{27}$/),
-      uri: `${service.app.url}${path}`,
-      created_at: CREATED_AT,
-      ...body,
-      ip_policy: { id: policy.id, uri: `${service.app.url}/ip_policies/${policy.id}` },
-    });
-    expect((await admin.get(path)).body).toEqual(created);
-    expect((await admin.get('/ip_policy_rules?limit=1')).body).toMatchObject({ ip_policy_rules: [created] });
-    const edited = { ...created, cidr: '2001:db8::/32', description: '' };
-    expect(await admin.patch(path, edited)).toMatchObject({ status: 200, body: edited });
-    expect((await admin.delete(path)).status).toBe(204);
-    await expectRefusal(() => admin.get(path), 404, 'ERR_NGROK_1404', /^Resource not found$/);
-  });
-
   it('is listed with the rules of its policy, page by page, now and as of a moment', async () => {
     const [policy, other] = [await newPolicy(), await newPolicy()];
     const [first, , second] = [
@@ -115,11 +78,9 @@ describe('a rule of an IP policy', () => {
 
   it.each([
     ['192.0.2.1', '192.0.2.1/32'],
-    ['192.0.2.0/24', '192.0.2.0/24'],
     ['0.0.0.0/0', '0.0.0.0/0'],
-    ['2001:DB8:0:0::/32', '2001:db8::/32'],
     ['::/0', '::/0'],
-    ['::1', '::1/128'],
+    ['2001:DB8:0:0::/32', '2001:db8::/32'],
     ['::ffff:198.51.100.0/120', '198.51.100.0/24'],
   ])('with the cidr %s has the cidr %s', async (sent, canonical) => {
     expect((await newRule(await newPolicy(), sent)).cidr).toBe(canonical);
@@ -160,7 +121,6 @@ describe('a rule of an IP policy', () => {
       await expectRefusal(post({ ...good, ip_policy_id }), 400, 'ERR_NGROK_1414', /is not the id of an IP policy/);
     }
     await expectRefusal(post({ ...good, description: 'x'.repeat(256) }), 400, 'ERR_NGROK_1421', /256 bytes/);
-    await expectRefusal(post({ ...good, metadata: 'x'.repeat(4097) }), 400, 'ERR_TAS_400', /4097 bytes/);
   });
 
   it('has a network that no other rule of its policy has', async () => {
@@ -185,16 +145,13 @@ describe('a rule of an IP policy', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(15).fill(409)]);
   });
 
-  it('is one of at most 5,000 of its policy, which can still be deleted with all of them', async () => {
+  it('is one of at most 5,000 of its policy, which can be deleted with all of them', async () => {
     const { client, accountId } = await addAccount(service);
     const { id } = await newPolicy(client);
     // Rows without a log, since 5,000 requests would take a minute.
     const filled = `insert into ip_policy_rules select $1, 'ipr_' || lpad(n::text, 27, '0'), 1, now(), '', '', $2,
-      '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow' from generate_series(1, 4999) n`;
+      '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow' from generate_series(1, 5000) n`;
     await service.pool.query(filled, [accountId, id]);
-    await newRule({ id }, '192.0.2.0/24', 'deny', client);
-    const body = { ip_policy_id: id, cidr: '198.51.100.0/24', action: 'deny' };
-    await expectRefusal(() => client.post('/ip_policy_rules', body), 409, 'ERR_TAS_409', /at least 5000 rules/);
     expect((await client.delete(`/ip_policies/${id}`)).status).toBe(204);
     expect((await client.get('/ip_policy_rules')).body.ip_policy_rules).toEqual([]);
   });
@@ -224,34 +181,6 @@ describe('the deletion of an IP policy', () => {
 });
 
 describe('a tunnel group', () => {
-  it('is created, read, listed, changed and deleted, in the shape of the public API', async () => {
-    const body = { description: 'farm', metadata: 'm', labels: { app: 'build', dc: '' } };
-    const created = await made('/backends/tunnel_group', body);
-    const path = `/backends/tunnel_group/${created.id}`;
-    expect(created).toEqual({
-      id: expect.stringMatching(/^bkdtg_[0-9A-Za-z]{27}$/),
-      uri: `${service.app.url}${path}`,
-      created_at: CREATED_AT,
-      ...body,
-      tunnels: [],
-    });
-    expect((await admin.get(path)).body).toEqual(created);
-    expect((await admin.get('/backends/tunnel_group?limit=1')).body).toEqual({
-      backends: [created],
-      uri: `${service.app.url}/backends/tunnel_group`,
-      next_page_uri: null,
-    });
-    // Labels replace all labels.
-    const edited = { ...created, labels: { app: 'test' } };
-    expect(await admin.patch(path, edited)).toMatchObject({ status: 200, body: { labels: { app: 'test' } } });
-    expect((await admin.get(path)).body.labels).toEqual({ app: 'test' });
-    expect((await admin.patch(path, { description: '' })).body).toEqual({ ...edited, description: '' });
-    expect((await admin.patch(path, { labels: {} })).body.labels).toEqual({});
-    expect((await admin.delete(path)).status).toBe(204);
-    await expectRefusal(() => admin.get(path), 404, 'ERR_TAS_404', /^Resource not found$/);
-    expect(await made('/backends/tunnel_group', {})).toMatchObject({ description: '', metadata: '', labels: {} });
-  });
-
   it.each([
     ['a list of labels', ['app'], 'ERR_NGROK_215', /^labels must be an object, not an array/],
     ['a value that is no text', { app: 1 }, 'ERR_NGROK_215', /^The value of the label 'app' must be a string/],
@@ -271,6 +200,7 @@ describe('a tunnel group', () => {
     const { id } = await made('/backends/tunnel_group', { labels });
     const { body } = await admin.get(`/backends/tunnel_group/${id}`);
     expect(JSON.stringify(Object.entries(body.labels).sort())).toBe(JSON.stringify(Object.entries(labels).sort()));
+    expect((await admin.patch(`/backends/tunnel_group/${id}`, { labels: {} })).body.labels).toEqual({});
   });
 });
 

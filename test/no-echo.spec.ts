@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { ApiClient } from './support/api-client.js';
+import { rowsOf } from './support/backups.js';
 import { exchange } from './support/http-exchange.js';
 import { newPublicKey } from './support/keys.js';
 import { DOCUMENT } from './support/outside/openapi-schemas.mjs';
@@ -119,6 +119,10 @@ function withSecret(example: Json, secret: string, at = 'body'): Located[] {
 }
 
 /** Each of a group may be refused before the service looks at the next group. */
+/** One route of each method tries the headers: what reads them is the same for every route. */
+const FIRST_OF_METHODS = ['get', 'post', 'patch', 'put', 'delete'].map(
+  (name) => OPERATIONS.find(({ method, path }) => method === name && path.startsWith('/ssh_'))?.operation,
+);
 const HEADERS = [
   ['idempotency-key', 'last-event-id', 'ngrok-version', 'user-agent', 'origin', 'cookie', 'x-forwarded-for'],
   ['if-match', 'if-none-match', 'accept', 'accept-encoding'],
@@ -144,7 +148,7 @@ function requestsWith(secret: string, { path, method, operation }: (typeof OPERA
       ...own,
       ...harmless,
     })),
-    ...HEADERS.map((names) => ({
+    ...(FIRST_OF_METHODS.includes(operation) ? HEADERS : []).map((names) => ({
       place: `headers ${names}`,
       path: real,
       headers: { ...harmless.headers, ...Object.fromEntries(names.map((name) => [name, oneLine])) },
@@ -207,7 +211,7 @@ describe('a secret in any field, query, header or path of any route', () => {
     const parts = Object.values(SECRETS).flatMap(partsOf);
     expect(parts.filter((part) => main.output().includes(part))).toEqual([]);
     const requests = logLines(main).filter(({ method }) => method !== undefined);
-    expect(requests.length).toBeGreaterThan(OPERATIONS.length * 8);
+    expect(requests.length).toBeGreaterThan(OPERATIONS.length * 6);
   });
 });
 
@@ -301,7 +305,7 @@ describe('a private key pasted by mistake', () => {
         }
       }
     }
-    const dump = await dumpOf(database.url);
+    const dump = (await rowsOf(database.url)).join('\n');
     expect(dump).toContain('api_key_created.v1');
     for (const piece of [...secrets, ...words].flatMap(piecesOf)) {
       for (const [source, text] of Object.entries({ answers, log: main.output(), dump })) {
@@ -310,17 +314,3 @@ describe('a private key pasted by mistake', () => {
     }
   });
 });
-
-/** Every row of every table as text. */
-async function dumpOf(databaseUrl: string): Promise<string> {
-  const sql = new pg.Client(databaseUrl);
-  await sql.connect();
-  const { rows: tables } = await sql.query(`select tablename from pg_tables where schemaname = 'public'`);
-  let dump = '';
-  for (const { tablename } of tables) {
-    const { rows } = await sql.query(`select t::text as text from ${tablename} t`);
-    dump += rows.map((row) => row.text).join('\n');
-  }
-  await sql.end();
-  return dump;
-}

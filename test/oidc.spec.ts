@@ -7,6 +7,7 @@ import { type Answer, ApiClient } from './support/api-client.js';
 import { EventStream } from './support/event-stream.js';
 import { newPublicKey } from './support/keys.js';
 import { AUDIENCE, newSigningKey, type SigningKey, TestIssuer } from './support/oidc-issuer.js';
+import { addAccount } from './support/principals.js';
 import { stall } from './support/raw-http.js';
 import { type Service, startCopy, startService } from './support/service.js';
 
@@ -30,8 +31,8 @@ afterEach(() => {
 });
 
 /** On the database of `service`. */
-const signInCopy = (at: TestIssuer): Promise<Service> =>
-  startCopy(service, { oidcIssuer: at.url, oidcAudience: AUDIENCE });
+const signInCopy = (at: TestIssuer, settings: Partial<Config> = {}): Promise<Service> =>
+  startCopy(service, { oidcIssuer: at.url, oidcAudience: AUDIENCE, ...settings });
 const signInService = (settings: Partial<Config> = {}): Promise<Service> =>
   startService({ oidcIssuer: issuer.url, oidcAudience: AUDIENCE, ...settings });
 
@@ -226,24 +227,21 @@ describe('the issuer', () => {
     await down.stop();
   });
 
-  it('that does not exist makes its tokens 503', async () => {
-    const gone = await TestIssuer.start(es256);
-    const on = await signInCopy(gone);
-    const token = await gone.sign({ email: ADMIN_EMAIL });
-    await gone.stop();
-    await expectRefusal(token, 503, 'ERR_TAS_503', /cannot be reached/, on);
-    await on.stop();
-  });
-
-  it('that never answers makes its tokens 503 within a few seconds', async () => {
-    const silent = await TestIssuer.start(es256);
-    silent.isSilent = true;
-    const on = await signInCopy(silent);
+  it.each<[string, (at: TestIssuer) => unknown]>([
+    ['does not exist', (at) => at.stop()],
+    ['never answers', (at) => (at.isSilent = true)],
+    ['has another name than configured', (at) => (at.claimedIssuer = 'https://other.example.test')],
+  ])('that %s makes its tokens 503 within a few seconds, and none of its keys is used', async (_, spoil) => {
+    const spoilt = await TestIssuer.start(es256);
+    const on = await signInCopy(spoilt);
+    const token = await spoilt.sign({ email: ADMIN_EMAIL });
+    await spoil(spoilt);
     const start = performance.now();
-    await expectRefusal(await silent.sign({ email: ADMIN_EMAIL }), 503, 'ERR_TAS_503', /cannot be reached/, on);
+    await expectRefusal(token, 503, 'ERR_TAS_503', /cannot be reached/, on);
     expect(performance.now() - start).toBeLessThan(5_000);
+    expect(spoilt.requestCounts.get('/keys')).toBeUndefined();
     await on.stop();
-    await silent.stop();
+    await spoilt.stop();
   });
 
   it('with several keys of one algorithm must name one of them in its tokens', async () => {
@@ -253,16 +251,6 @@ describe('the issuer', () => {
     await expectRefusal(unnamed, 401, 'ERR_NGROK_203', /does not say which/, on);
     await on.stop();
     await many.stop();
-  });
-
-  it('that has another name than configured is not used', async () => {
-    const other = await TestIssuer.start(es256);
-    other.claimedIssuer = 'https://other.example.test';
-    const on = await signInCopy(other);
-    await expectRefusal(await other.sign({ email: ADMIN_EMAIL }), 503, 'ERR_TAS_503', /cannot be reached/, on);
-    expect(other.requestCounts.get('/keys')).toBeUndefined();
-    await on.stop();
-    await other.stop();
   });
 });
 
@@ -293,7 +281,7 @@ describe('the user of a token', () => {
   });
 
   it('is not created again by a live feed that checks its authorization', async () => {
-    const on = await signInService({ oidcCreateUsers: true, oidcRoleClaim: 'groups', oidcAdminValue: 'admins' });
+    const on = await signInCopy(issuer, { oidcCreateUsers: true, oidcRoleClaim: 'groups', oidcAdminValue: 'admins' });
     const token = await issuer.sign({ email: 'follower@example.test', groups: ['admins'] });
     const stream = await EventStream.open(`${on.app.url}/events`, token);
     const [user] = await usersNamed(on, 'follower@example.test');
@@ -303,17 +291,8 @@ describe('the user of a token', () => {
     await on.stop();
   });
 
-  it('gets 403 on the next request after its deactivation', async () => {
-    const on = await signInService();
-    const token = await issuer.sign({ email: ADMIN_EMAIL });
-    expect((await list(token, on)).status).toBe(200);
-    await on.pool.query(`update principals set active = false where email = $1`, [ADMIN_EMAIL]);
-    await expectRefusal(token, 403, 'ERR_NGROK_636', /not active/, on);
-    await on.stop();
-  });
-
-  it('gets 403 if it was deactivated while the body was on its way', async () => {
-    const on = await signInService({ oidcCreateUsers: true });
+  it('gets 403 if it was deactivated while the body was on its way, and on the next request', async () => {
+    const on = await signInCopy(issuer, { oidcCreateUsers: true });
     const token = await issuer.sign({ email: 'late@example.test' });
     expect((await list(token, on)).status).toBe(200);
     const [user] = await usersNamed(on, 'late@example.test');
@@ -323,22 +302,17 @@ describe('the user of a token', () => {
     expect((await inTime?.finish())?.status).toBe(201);
     await on.admin.patch(`/users/${user?.id}`, { active: false });
     expect((await late?.finish())?.status).toBe(403);
+    await expectRefusal(token, 403, 'ERR_NGROK_636', /not active/, on);
     await on.stop();
   });
 
   it('is found and created in OIDC_ACCOUNT only', async () => {
-    const { createAccount } = await import('../src/api/access/accounts/new-account.js');
-    const { EventLog } = await import('../src/event-log/append/event-log.js');
-    const { IdSource } = await import('../src/kernel/ids.js');
-    const second = await createAccount(new EventLog(service.pool, () => undefined), new IdSource(), {
-      name: 'Second',
-      adminEmail: 'second@example.test',
-      adminKey: undefined,
-    });
-    const token = await issuer.sign({ email: 'second@example.test' });
+    const second = await addAccount(service);
+    const email = 'of-the-second@example.test';
+    await second.client.post('/users', { email });
+    const token = await issuer.sign({ email });
     await expectRefusal(token, 401, 'ERR_NGROK_203', /no user has its email address/);
-    const settings = { oidcAccount: second.accountId, oidcCreateUsers: true, databaseUrl: service.databaseUrl };
-    const on = await signInService(settings);
+    const on = await signInCopy(issuer, { oidcAccount: second.accountId, oidcCreateUsers: true });
     expect((await list(token, on)).status).toBe(200);
     expect((await list(await issuer.sign({ email: ADMIN_EMAIL }), on)).status).toBe(200);
     const { rows } = await on.pool.query('select account_id from principals where email = $1 order by id', [
@@ -362,7 +336,11 @@ describe('the role of a token', () => {
   });
 
   it('comes from the claim if one is configured, and overrides the stored role', async () => {
-    const on = await signInService({ oidcRoleClaim: 'groups', oidcAdminValue: 'tunnel-admins', oidcCreateUsers: true });
+    const on = await signInCopy(issuer, {
+      oidcRoleClaim: 'groups',
+      oidcAdminValue: 'tunnel-admins',
+      oidcCreateUsers: true,
+    });
     const statusOf = (groups: unknown, email = ADMIN_EMAIL) => namesAnotherOwner({ groups, email }, on);
     expect(await statusOf(['staff', 'tunnel-admins'])).toBe(201);
     expect(await statusOf('tunnel-admins')).toBe(201);
@@ -383,7 +361,11 @@ describe('the role of a token', () => {
   };
 
   it('is auditor if the claim says so, and admin if it says both', async () => {
-    const on = await signInService({ oidcRoleClaim: 'groups', oidcAuditorValue: 'auditors', oidcCreateUsers: true });
+    const on = await signInCopy(issuer, {
+      oidcRoleClaim: 'groups',
+      oidcAuditorValue: 'auditors',
+      oidcCreateUsers: true,
+    });
     for (const email of [ADMIN_EMAIL, 'new-auditor@example.test']) {
       expect(await mayDo(on, email, ['auditors'])).toEqual([200, 403]);
       expect(await mayDo(on, email, ['auditors', 'admin'])).toEqual([200, 201]);
@@ -394,13 +376,12 @@ describe('the role of a token', () => {
 
   it('of a stored auditor stays auditor if the issuer names no auditors, and makes no key that reads more', async () => {
     const email = 'stored-auditor@example.test';
-    const on = await signInService({ oidcRoleClaim: 'groups' });
+    const on = await signInCopy(issuer, { oidcRoleClaim: 'groups' });
     expect((await on.admin.post('/users', { email, role: 'auditor' })).status).toBe(201);
     expect(await mayDo(on, email, [])).toEqual([200, 403]);
     expect(await mayDo(on, email, ['admin'])).toEqual([200, 201]);
     await on.stop();
-    const naming = await signInService({ oidcRoleClaim: 'groups', oidcAuditorValue: 'auditors' });
-    await naming.admin.post('/users', { email, role: 'auditor' });
+    const naming = await signInCopy(issuer, { oidcRoleClaim: 'groups', oidcAuditorValue: 'auditors' });
     expect(await mayDo(naming, email, [])).toEqual([403, 201]);
     const client = clientOf(await issuer.sign({ email, groups: [] }), naming);
     const key = await client.post('/api_keys', {});

@@ -7,7 +7,7 @@ import { ACCEPT, expectDescribed } from './support/described.js';
 import { newPublicKey } from './support/keys.js';
 import { openApiText } from './support/openapi/document.js';
 import { OPENAPI_FILE, validatorOf } from './support/outside/openapi-schemas.mjs';
-import { GATEWAY, type Service, startService } from './support/service.js';
+import { GATEWAY, type Service, startCopy, startService } from './support/service.js';
 
 /** The parts of the document that this file reads. The validator checks that it has this form. */
 interface Media {
@@ -144,7 +144,7 @@ describe('openapi.json', () => {
     const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
     expect(document).toMatchObject({ info: { version }, servers: [{ url: '/' }] });
     const publicUrl = 'https://api.example.test/tunnels';
-    const behindProxy = await startService({ ...GATEWAY, publicUrl });
+    const behindProxy = await startCopy(service, { ...GATEWAY, publicUrl });
     const { body } = await behindProxy.admin.get('/openapi.json');
     expect(body).toEqual({ ...document, servers: [{ url: publicUrl }] });
     const page = await (await fetch(`${behindProxy.app.url}/docs`)).text();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readConfig } from '../src/api/config/config.js';
 import { parsePublicKey } from '../src/rules/public-keys/public-key.js';
 import { newPublicKey } from './support/keys.js';
-import { type Service, startService } from './support/service.js';
+import { type Service, startCopy, startService } from './support/service.js';
 
 const rsaPem = (bits: number): string => {
   const { publicKey } = generateKeyPairSync('rsa', { modulusLength: bits });
@@ -45,22 +45,9 @@ describe('an uploaded public key', () => {
     expect(rows).toEqual([{ keys: 1, all: 4 }]);
   });
 
-  it('is the same key in every form in strict mode', async () => {
-    const strict = await startService({ strict: true });
-    const [first, ...others] = formsOf(rsaPem(2048));
-    expect((await strict.admin.post('/ssh_credentials', { public_key: first })).status).toBe(201);
-    for (const text of others) {
-      expect(await strict.admin.post('/ssh_credentials', { public_key: text })).toMatchObject({
-        status: 409,
-        body: { error_code: 'ERR_NGROK_609' },
-      });
-    }
-    await strict.stop();
-  });
-
   it('of type RSA has at least MIN_RSA_BITS', async () => {
     const post = async (bits: number, minRsaBits: number) => {
-      const other = await startService({ minRsaBits });
+      const other = await startCopy(service, { minRsaBits });
       const answer = await other.admin.post('/ssh_credentials', { public_key: rsaPem(bits) });
       await other.stop();
       return answer;
@@ -80,7 +67,7 @@ describe('an uploaded public key', () => {
     const file = join(folder, 'denied');
     await writeFile(file, `# leaked in the great leak\n\n${parsePublicKey(denied).fingerprint}\n`);
     const { deniedFingerprints } = readConfig({ DENIED_KEYS_FILE: file });
-    const other = await startService({ deniedFingerprints });
+    const other = await startCopy(service, { deniedFingerprints });
     expect(await other.admin.post('/ssh_credentials', { public_key: denied })).toMatchObject({
       status: 400,
       body: { error_code: 'ERR_NGROK_612', msg: expect.stringMatching(/never accepts/) },

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
+import type pg from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { connect } from '../src/database/connect.js';
 import { parseDatabaseUrl } from '../src/database/database-url.js';
 import { DedicatedConnections } from '../src/database/dedicated-connections.js';
 import { runPending } from '../src/database/pending-migrations.js';
 import { setRoleDefaults } from '../src/database/role-defaults.js';
+import { inDatabase } from './support/backups.js';
 import { textOf } from './support/documents.js';
 import { runCli } from './support/process.js';
 import { emptyDatabase, type Service, startService } from './support/service.js';
@@ -33,11 +34,7 @@ async function settingsOf(sql: Sql): Promise<Record<string, string>> {
 }
 
 /** Those of a connection that is made now. */
-async function settingsAt(url: string): Promise<Record<string, string>> {
-  const client = new pg.Client(url);
-  await client.connect();
-  return settingsOf(client).finally(() => client.end());
-}
+const settingsAt = (url: string): Promise<Record<string, string>> => inDatabase(url, settingsOf);
 
 let service: Service;
 beforeAll(async () => {

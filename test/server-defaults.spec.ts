@@ -22,14 +22,15 @@ const setDefault = (setting: string): Promise<void> =>
 describe('a database with defaults of its own', () => {
   beforeEach(() => made());
 
-  it.each([
-    ['statement_timeout = 1'],
-    ['lock_timeout = 1'],
-    ['idle_in_transaction_session_timeout = 1'],
-    ['idle_session_timeout = 100'],
-    ['standard_conforming_strings = off'],
-  ])('such as %s is migrated and served as any other', async (setting) => {
-    await setDefault(setting);
+  const SETTINGS = [
+    'statement_timeout = 1',
+    'lock_timeout = 1',
+    'idle_in_transaction_session_timeout = 1',
+    'idle_session_timeout = 100',
+    'standard_conforming_strings = off',
+  ];
+  it(`such as ${SETTINGS.join(', ')} is migrated and served as any other`, async () => {
+    for (const setting of SETTINGS) await setDefault(setting);
     const service = await startCopy({ databaseUrl: database.url });
     const metadata = String.raw`a\b'c`;
     const { body, status } = await service.admin.post('/ssh_credentials', { public_key: newPublicKey(), metadata });

@@ -5,7 +5,7 @@ import { expectRowsToBeTheFoldOfTheLog } from './support/replay.js';
 import { type Service, startService } from './support/service.js';
 
 /** `npm run test:load` tries many more. */
-const RUNS = 100;
+const RUNS = 40;
 
 let service: Service;
 let anyBody: AnyBody;

@@ -59,22 +59,17 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
     expect((await admin.get(path)).body.hostports).toEqual([hostport, hostport.toUpperCase(), hostport]);
   });
 
-  it('deleting the edge frees it', async () => {
-    const hostport = fresh();
-    const path = await create([hostport]);
-    await admin.delete(path);
-    await create([hostport], other.client);
-  });
-
-  it('PATCH claims and frees hostports, and keeps claimed ones in any spelling and order', async () => {
+  it('PATCH claims and frees hostports, a deletion frees them, and PATCH keeps claimed ones in any spelling and order', async () => {
     const [a, b, c] = [fresh(), fresh(), fresh()];
     const path = await create([a, b]);
     expect((await admin.patch(path, { hostports: [b.toUpperCase(), c] })).status).toBe(200);
     expect((await admin.patch(path, { hostports: [c, b, c] })).status).toBe(200);
     expect((await admin.patch(path, { description: 'x' })).status).toBe(200);
-    await create([a], other.client);
+    const elsewhere = await create([a], other.client);
     await expectRefusal(() => admin.patch(path, { hostports: [a, b] }), 409, 'ERR_NGROK_7122', /^hostports\[0\]/);
     expect((await admin.get(path)).body.hostports).toEqual([c, b, c]);
+    await other.client.delete(elsewhere);
+    expect((await admin.patch(path, { hostports: [a, b] })).status).toBe(200);
   });
 
   it('PATCH of an unknown edge answers 404, not which hostports are taken', async () => {
@@ -82,15 +77,6 @@ describe('in strict mode a hostport belongs to one edge of the deployment', () =
     await create([hostport]);
     const patch = () => admin.patch('/edges/tcp/edgtcp_3MPflUxi65UVJUZK1y0iEJKUOhV', { hostports: [hostport] });
     await expectRefusal(patch, 404, 'ERR_NGROK_7000');
-  });
-
-  it('two edges swap hostports one step at a time', async () => {
-    const [a, b] = [fresh(), fresh()];
-    const [first, second] = [await create([a]), await create([b])];
-    expect((await admin.patch(first, { hostports: [b] })).status).toBe(409);
-    expect((await admin.patch(first, { hostports: [] })).status).toBe(200);
-    expect((await admin.patch(second, { hostports: [a] })).status).toBe(200);
-    expect((await admin.patch(first, { hostports: [b] })).status).toBe(200);
   });
 });
 
@@ -113,7 +99,7 @@ describe('in strict mode races are decided by the index', () => {
       const clients = Array.from({ length: 8 }, () => callers).flat();
       // Opens the connections before the race; otherwise the first connection would win it.
       await Promise.all(clients.map((client) => client.get('/edges/tcp')));
-      for (let round = 0; round < 5; round += 1) {
+      for (let round = 0; round < 3; round += 1) {
         const hostport = fresh();
         await raceFor(hostport, clients);
         expect((await new EdgesByHostport(service.pool).at(hostport)).ids).toHaveLength(1);
@@ -132,7 +118,7 @@ describe('in strict mode races are decided by the index', () => {
   it('two accounts that claim the same hostports in opposite order never deadlock', async () => {
     await withTwoInstances(async (one = '', another = '') => {
       const [first, second] = [new ApiClient(one, admin.token), new ApiClient(another, other.client.token)];
-      for (let round = 0; round < 20; round += 1) {
+      for (let round = 0; round < 8; round += 1) {
         const wanted = Array.from({ length: 16 }, fresh);
         const takeBy = (client: ApiClient) => (hostport: string) =>
           client.post('/edges/tcp', { hostports: [hostport] });

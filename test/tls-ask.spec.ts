@@ -1,12 +1,11 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createApp } from '../src/api/app.js';
 import { networksIn, parseTunnelDomain } from '../src/rules/index.js';
-import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
+import { withDatabaseThatGoes } from './support/answer-swallowing-proxy.js';
 import { ApiClient } from './support/api-client.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { newPublicKey } from './support/keys.js';
-import { ADMIN_KEY, cloneDatabase, type Service, startCopy, startService, testConfig } from './support/service.js';
+import { ADMIN_KEY, type Service, startCopy, startService } from './support/service.js';
 
 /** GET /tls_ask: for which names a proxy gets certificates. */
 const tunnelDomain = parseTunnelDomain('https://tunnels.example.com');
@@ -72,21 +71,19 @@ describe('a certificate', () => {
     }
   });
 
-  it('is told as at the last answer while the database is away', async () => {
-    const database = await cloneDatabase();
-    const proxy = await startSwallowingProxy(database.url);
-    const app = await createApp(testConfig(proxy.url, { tunnelDomain }));
-    const own = new ApiClient(app.url, ADMIN_KEY);
-    for (const domain of ['a.example.com', 'b.example.com'])
-      expect((await own.post('/reserved_domains', { domain })).status).toBe(201);
-    expect(await ask('a.example.com', {}, app.url)).toBe(200);
-    proxy.goAway();
-    const answers = ['a.example.com', 'b.example.com', 'c.example.com'].map((name) => ask(name, {}, app.url));
-    expect(await Promise.all(answers)).toEqual([200, 503, 503]);
-    proxy.comeBack();
-    expect(await ask('b.example.com', {}, app.url)).toBe(200);
-    await app.close();
-    await proxy.close();
-    await database.drop();
-  });
+  it('is told as at the last answer while the database is away', () =>
+    withDatabaseThatGoes(
+      async (app, proxy) => {
+        const own = new ApiClient(app.url, ADMIN_KEY);
+        for (const domain of ['a.example.com', 'b.example.com'])
+          expect((await own.post('/reserved_domains', { domain })).status).toBe(201);
+        expect(await ask('a.example.com', {}, app.url)).toBe(200);
+        proxy.goAway();
+        const answers = ['a.example.com', 'b.example.com', 'c.example.com'].map((name) => ask(name, {}, app.url));
+        expect(await Promise.all(answers)).toEqual([200, 503, 503]);
+        proxy.comeBack();
+        expect(await ask('b.example.com', {}, app.url)).toBe(200);
+      },
+      { tunnelDomain },
+    ));
 });

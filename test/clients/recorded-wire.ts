@@ -133,7 +133,10 @@ interface BodiesOfNamed {
   readonly groupUpdate: string;
 }
 
-/** What edges name: created, read, listed, changed and deleted. */
+/**
+ * What edges name: created, read, listed, changed and deleted. Three clients do it: Rust writes every field, .NET writes
+ * null for all of them, and Java writes none that is not set, as Go does.
+ */
 function named({ policy, rule, group, pages }: ReturnType<typeof resources>, bodies: BodiesOfNamed): Exchange[] {
   const [ofRule, ofGroup] = ['/ip_policy_rules/{{rule}}', '/backends/tunnel_group/{{group}}'];
   const allows = { cidr: '192.0.2.0/24', action: 'allow', ip_policy: { id: '{{policy}}' } };
@@ -160,7 +163,7 @@ interface BodiesOfReserved {
   readonly domainUpdate: string;
 }
 
-/** Addresses and domains: created, read, listed, changed and deleted. No client has a field for the address. */
+/** Addresses and domains: created, read, listed, changed and deleted. No client has a field for the address, and the same three do it. */
 function reserved(
   { addr, domain, reservedPages }: ReturnType<typeof resources>,
   name: string,
@@ -238,19 +241,6 @@ const GO: RecordedClient = {
       keeps: 'api_key',
     }),
     patch('/bot_users/{{bot}}', '{"active":false}', go.bot, { holds: { name: 'go', active: false } }),
-    ...named(go, {
-      policy: '{"description":"office"}',
-      rule: '{"cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
-      ruleUpdate: '{"cidr":"2001:db8::/32"}',
-      group: '{"labels":{"app":"build"}}',
-      groupUpdate: '{"labels":{"app":"test"}}',
-    }),
-    ...reserved(go, 'go', {
-      addr: '{}',
-      domain: '{"domain":"go.example.test"}',
-      addrUpdate: '{"description":"d"}',
-      domainUpdate: '{"description":"d"}',
-    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: go.page, next: 'follows next_page_uri' },
   error: wholeError,
@@ -320,19 +310,6 @@ const PYTHON: RecordedClient = {
     post('/bot_users', '{"name": "py"}', python.bot, { keeps: 'bot' }),
     post('/api_keys', '{"description": "", "metadata": ""}', python.apiKey, { keeps: 'api_key' }),
     get('/api_keys/{{api_key}}', python.apiKey, { holds: { token: null } }),
-    ...named(python, {
-      policy: '{"description": "office", "metadata": ""}',
-      rule: '{"description": "", "metadata": "", "cidr": "192.0.2.0/24", "ip_policy_id": "{{policy}}", "action": "allow"}',
-      ruleUpdate: '{"cidr": "2001:db8::/32"}',
-      group: '{"description": "", "metadata": "", "labels": {"app": "build"}}',
-      groupUpdate: '{"labels": {"app": "test"}}',
-    }),
-    ...reserved(python, 'py', {
-      addr: '{"description": "", "metadata": "", "region": ""}',
-      domain: '{"domain": "py.example.test", "region": "", "description": "", "metadata": ""}',
-      addrUpdate: '{"description": "d"}',
-      domainUpdate: '{"description": "d"}',
-    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: python.page, next: 'follows next_page_uri' },
   error: object({ error_code: optional(text), status_code: integer, msg: text, details: mapOfTexts }),
@@ -378,19 +355,6 @@ const RUBY: RecordedClient = {
       holds: { enabled: true, backend: { id: 'bkdhr_1' } },
     }),
     remove('/edges/tcp/{{edge}}/backend'),
-    ...named(ruby, {
-      policy: '{"description":"office","metadata":""}',
-      rule: '{"description":"","metadata":"","cidr":"192.0.2.0/24","ip_policy_id":"{{policy}}","action":"allow"}',
-      ruleUpdate: '{"cidr":"2001:db8::/32"}',
-      group: '{"description":"","metadata":"","labels":{"app":"build"}}',
-      groupUpdate: '{"labels":{"app":"test"}}',
-    }),
-    ...reserved(ruby, 'rb', {
-      addr: '{"description":"","metadata":"","region":""}',
-      domain: '{"domain":"rb.example.test","region":"","description":"","metadata":""}',
-      addrUpdate: '{"description":"d"}',
-      domainUpdate: '{"description":"d"}',
-    }),
   ],
   list: { firstPage: '/ssh_credentials?limit=2', page: ruby.page, next: 'cuts the base URL off' },
   error: object({}),

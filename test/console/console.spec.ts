@@ -240,43 +240,31 @@ describe('credentials', () => {
   }, 60_000);
 });
 
-describe('what a role may not do is not offered', () => {
-  it.each(['member', 'auditor'] as const)(
-    'to a %s: no call is refused',
-    async (role) => {
-      const till = await device(`till of ${role}`, `app=${role}`);
-      const user = await addUser(own.service, role);
-      const { page } = await openAs(user.client.token ?? '');
-      for (const [hash, heading] of [
-        ['#/now?show=offline', 'Now'],
-        ['#/credentials', 'Credentials'],
-        [`#/credentials/${till.id}`, `till of ${role}`],
-        ['#/now', 'Now'],
-      ] as const) {
-        await tab.goTo(hash, heading);
-        await page.waitForLoadState('networkidle').catch(() => undefined);
-        expect({ hash, faults: await tab.axeFaults() }).toEqual({ hash, faults: [] });
-      }
-      expect(await page.getByRole('button', { name: 'Stop' }).count()).toBe(0);
-      expect(tab.statuses.filter((status) => status >= 400)).toEqual([]);
-      await till.login.close();
-    },
-    120_000,
-  );
-});
-
-it('fits a phone: no page is wider than the screen', async () => {
-  const { page } = await openAs(ADMIN_KEY, { viewport: { width: 375, height: 700 } });
-  for (const [hash, heading] of [
-    ['#/now', 'Now'],
-    ['#/credentials', 'Credentials'],
-    ['#/credentials/new', 'Add a key'],
-  ] as const) {
-    await tab.goTo(hash, heading);
-    expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 375]);
-    expect(await tab.axeFaults()).toEqual([]);
-  }
-}, 60_000);
+it.each(['admin', 'member', 'auditor'] as const)(
+  'what a role may not do is not offered: as %s no call is refused, and no page is wider than a phone',
+  async (role) => {
+    const till = await device(`till of ${role}`, `app=${role}`);
+    const user = await addUser(own.service, role);
+    const { page } = await openAs(user.client.token ?? '', { viewport: { width: 375, height: 700 } });
+    for (const [hash, heading] of [
+      ['#/now?show=offline', 'Now'],
+      ['#/credentials', 'Credentials'],
+      ['#/credentials/new', 'Add a key'],
+      [`#/credentials/${till.id}`, `till of ${role}`],
+      ['#/now', 'Now'],
+    ] as const) {
+      if (role !== 'admin' && hash.endsWith('new')) continue;
+      await tab.goTo(hash, heading);
+      await page.waitForLoadState('networkidle').catch(() => undefined);
+      expect([hash, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([hash, 375]);
+      expect({ hash, faults: await tab.axeFaults() }).toEqual({ hash, faults: [] });
+    }
+    expect((await page.getByRole('button', { name: 'Stop' }).count()) > 0).toBe(role === 'admin');
+    expect(tab.statuses.filter((status) => status >= 400)).toEqual([]);
+    await till.login.close();
+  },
+  120_000,
+);
 
 it.each([
   [403, 'ask an admin'],

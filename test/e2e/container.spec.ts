@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { REPOSITORY, textOf } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -141,14 +140,10 @@ function settingsOf(config: string, service: string): Record<string, string> {
 }
 
 /** The role and the database of the container of PostgreSQL, which admits its role with the password only. */
-async function requirePassword({ port }: PostgresServer): Promise<void> {
-  const client = new pg.Client({ host: '127.0.0.1', port, user: 'postgres', database: 'postgres' });
-  await client.connect();
-  await client.query(`create role tunnel_access login superuser password '${PASSWORD}'`);
-  await client.query('create database tunnel_access owner tunnel_access');
-  const { rows } = await client.query('show hba_file');
-  const rules = 'host all tunnel_access 127.0.0.1/32 scram-sha-256';
-  await client.query(`copy (select '${rules}') to '${rows[0].hba_file}'`);
-  await client.query('select pg_reload_conf()');
-  await client.end();
+async function requirePassword(server: PostgresServer): Promise<void> {
+  await server.query(`create role tunnel_access login superuser password '${PASSWORD}'`);
+  await server.query('create database tunnel_access owner tunnel_access');
+  const [{ hba_file }] = await server.query('show hba_file');
+  await server.query(`copy (select 'host all tunnel_access 127.0.0.1/32 scram-sha-256') to '${hba_file}'`);
+  await server.query('select pg_reload_conf()');
 }

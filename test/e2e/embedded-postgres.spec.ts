@@ -69,8 +69,8 @@ function remember<T extends EmbeddedPostgres>(server: T): T {
   return server;
 }
 
-async function start(dataDir: string, lines: string[] = []): Promise<EmbeddedPostgres> {
-  const server = remember(await startEmbeddedPostgres({ dataDir, log: (line) => lines.push(line) }));
+async function start(dataDir: string, lines: string[] = [], more = {}): Promise<EmbeddedPostgres> {
+  const server = remember(await startEmbeddedPostgres({ dataDir, log: (line) => lines.push(line), ...more }));
   servers.push(server);
   return server;
 }
@@ -188,8 +188,9 @@ describe('a start', () => {
     expect(await readdir(folder('fresh/deep/data'))).toEqual(['postgres']);
   });
 
-  it('listens on one socket, which only the serving user can open, and on no network address', async () => {
-    const server = await start(await used('door'));
+  it('listens on one socket, which only the serving user can open, and admits the connections of large pools', async () => {
+    const server = await start(await used('door'), [], { pooled: 150 });
+    expect(await query(server, 'show max_connections')).toEqual([{ max_connections: '170' }]);
     expect(await query(server, 'show listen_addresses')).toEqual([{ listen_addresses: '' }]);
     const rules = await query(server, 'select distinct type, auth_method from pg_hba_file_rules order by type');
     expect(rules).toEqual([
@@ -210,35 +211,21 @@ describe('a start', () => {
     expect(await query(second, 'select * from kept')).toEqual([{ seven: 7 }]);
   });
 
-  it('admits the connections of large pools, beside those of commands', async () => {
-    const dataDir = await used('large-pools');
-    const server = remember(await startEmbeddedPostgres({ dataDir, log: () => {}, pooled: 150 }));
-    servers.push(server);
-    expect(await query(server, 'show max_connections')).toEqual([{ max_connections: '170' }]);
-    await server.stop();
-  });
-
-  it('removes the remains of a killed initdb, but not the files of a running one', async () => {
-    await mkdir(folder('cut/postgres.new-1@1-abcdef01'), { recursive: true });
-    await chmod(folder('cut'), 0o711);
-    await start(folder('cut'));
-    expect(await readdir(folder('cut'))).toEqual(['postgres']);
-  });
-
-  it.each([
-    ['spaces and letters outside ASCII', 'Größe  数据 🐘'],
-    ['a comma and quotes', `a,b "c" 'd' \\e $f`],
-    ['150 characters', LONG_NAME],
-  ])('works in a DATA_DIR with %s in its path', async (_, name) => {
-    const server = await start(folder(name));
+  it('works where the path has spaces, quotes and other letters, and removes the remains of a killed initdb', async () => {
+    const dataDir = folder(`Größe  数据 🐘, "c" 'd' \\e $f`);
+    await mkdir(path.join(dataDir, 'postgres.new-1@1-abcdef01'), { recursive: true });
+    await chmod(dataDir, 0o711);
+    const server = await start(dataDir);
     expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
-    expect(server.clusterDir).toBe(folder(`${name}/postgres`));
-    expect(await findRunningPostgres(folder(name))).toMatchObject({ host: server.host });
+    expect(server.clusterDir).toBe(path.join(dataDir, 'postgres'));
+    expect(await findRunningPostgres(dataDir)).toMatchObject({ host: server.host });
+    expect(await readdir(dataDir)).toEqual(['postgres']);
   });
 
-  it('refuses a socket folder in tmp that another user could have created', async () => {
-    const server = await start(folder(LONG_NAME));
-    expect(server.isNew).toBe(false);
+  it('has a socket in tmp where the path is too long, and refuses a folder there that another user could have made', async () => {
+    const server = await start(await used(LONG_NAME));
+    expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
+    expect(await findRunningPostgres(folder(LONG_NAME))).toMatchObject({ host: server.host });
     await server.stop();
     await chmod(server.host, 0o777);
     expect(await refusal(folder(LONG_NAME))).toContain(`${server.host} is not a private folder`);
@@ -265,14 +252,6 @@ describe('after a crash', () => {
     expect(await isRunning(left.pid)).toBe(false);
     expect(lines[0]).toContain(`process ${left.pid}`);
     expect(await query(server, 'select * from kept')).toEqual([{ seven: 7 }]);
-  });
-
-  it('a service that exits without stopping its server leaves no server running', async () => {
-    const [left, service] = await startElsewhere(await used('exit'));
-    service.stdin?.end();
-    await once(service, 'exit');
-    await untilEnded(left.pid);
-    expect(await exists(path.join(left.clusterDir, 'postmaster.pid'))).toBe(false);
   });
 
   it('a killed server is reported by `exited`, and the next start recovers', async () => {
@@ -363,7 +342,7 @@ describe('two instances on one DATA_DIR', () => {
 });
 
 describe('findRunningPostgres', () => {
-  it('finds the server of another process while it runs, and creates nothing without one', async () => {
+  it('finds the server of another process while it runs; one whose service exits ends too', async () => {
     expect(await findRunningPostgres(folder('found'))).toBeUndefined();
     expect(await exists(folder('found'))).toBe(false);
     const [running, service] = await startElsewhere(await used('found'));
@@ -372,15 +351,14 @@ describe('findRunningPostgres', () => {
     expect(await query(found as Address, 'select 1 as one')).toEqual([{ one: 1 }]);
     service.stdin?.end();
     await untilEnded(running.pid);
+    expect(await exists(folder('found/postgres/postmaster.pid'))).toBe(false);
     expect(await findRunningPostgres(folder('found'))).toBeUndefined();
   });
 });
 
 describe('a refusal says what is wrong and what to do', () => {
   it('for a cluster of another PostgreSQL', async () => {
-    const { clusterDir, stop } = await start(await used('old'));
-    await stop();
-    await writeFile(path.join(clusterDir, 'PG_VERSION'), '17\n');
+    await writeFile(path.join(await used('old'), 'postgres/PG_VERSION'), '17\n');
     const message = await refusal(folder('old'));
     expect(message).toMatch(
       /^OperatorError: The database in .* was made by PostgreSQL 17, .* comes with PostgreSQL 18/,
@@ -419,9 +397,7 @@ describe('a refusal says what is wrong and what to do', () => {
   });
 
   it('for a configuration that PostgreSQL refuses, in the words of PostgreSQL', async () => {
-    const { clusterDir, stop } = await start(await used('conf'));
-    await stop();
-    await writeFile(path.join(clusterDir, 'postgresql.auto.conf'), "work_mem = 'plenty'\n");
+    await writeFile(path.join(await used('conf'), 'postgres/postgresql.auto.conf'), "work_mem = 'plenty'\n");
     expect(await refusal(folder('conf'))).toMatch(
       /PostgreSQL did not start in .*\n.*"work_mem".*plenty.*DATABASE_URL/s,
     );
@@ -430,8 +406,13 @@ describe('a refusal says what is wrong and what to do', () => {
 
 describe('folders closed to the serving user', () => {
   if (isRoot) {
-    it('as root, the cluster of a DATA_DIR that only root may enter is elsewhere, and notes lead there', async () => {
+    it('as root, the cluster of a DATA_DIR that only root may enter is elsewhere, of two starts one makes it, and notes lead there', async () => {
       await mkdir(folder('closed'), { mode: 0o700 });
+      const instances = await Promise.all([1, 2].map(() => startElsewhere(folder('closed/data'))));
+      expect(instances.filter(([report]) => report.refusal?.includes('is in use by another instance'))).toHaveLength(1);
+      const [[winner, service] = []] = instances.filter(([report]) => report.pid);
+      service?.stdin?.end();
+      await untilEnded(winner?.pid as number);
       const lines: string[] = [];
       const first = await start(folder('closed/data'), lines);
       expect(first.clusterDir).toMatch(/^\/var\/lib\/tunnel-access\/[0-9a-f]{12}\/postgres$/);
@@ -451,13 +432,6 @@ describe('folders closed to the serving user', () => {
       await used('shut/data');
       await chmod(folder('shut'), 0o700);
       expect(await refusal(folder('shut/data'))).toContain('is in a folder closed to its owner');
-    });
-
-    it('as root, one of two instances that start at once on a closed DATA_DIR wins', async () => {
-      await mkdir(folder('closed-race'), { mode: 0o700 });
-      const instances = await Promise.all([1, 2].map(() => startElsewhere(folder('closed-race/data'))));
-      expect(instances.filter(([report]) => report.pid)).toHaveLength(1);
-      expect(instances.filter(([report]) => report.refusal?.includes('is in use by another instance'))).toHaveLength(1);
     });
   } else {
     it('as an ordinary user, a DATA_DIR that may not be written or entered is refused', async () => {
@@ -491,7 +465,7 @@ describe('an installation', () => {
       expect(message).toMatch(/not fully installed.*npm rebuild.*DATABASE_URL/);
       await chmod(path.join(pkg(), 'native/lib'), 0o755);
     }
-    const [server] = await startElsewhere(folder('unlinked'), compiled());
+    const [server] = await startElsewhere(await used('unlinked'), compiled());
     expect(await query(server, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 

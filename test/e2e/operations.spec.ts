@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ApiClient } from '../support/api-client.js';
-import { newPublicKey } from '../support/keys.js';
+import { eventually } from '../support/eventually.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { CLI } from '../support/process.js';
 import { ADMIN_KEY } from '../support/service.js';
@@ -44,7 +43,6 @@ interface Running {
   readonly child: ChildProcess;
   readonly url: string;
   readonly databasePid: number;
-  readonly output: () => string;
 }
 
 const isAlive = (pid: number): boolean => {
@@ -54,14 +52,6 @@ const isAlive = (pid: number): boolean => {
     return false;
   }
 };
-
-async function until(condition: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 60_000; Date.now() < deadline; ) {
-    if (condition()) return;
-    await sleep(25);
-  }
-  throw new Error('it did not become so within a minute');
-}
 
 /** Starts the service with a program that starts it, such as npm or a terminal. */
 async function startWith(program: string, ...args: string[]): Promise<Running> {
@@ -73,12 +63,12 @@ async function startWith(program: string, ...args: string[]): Promise<Running> {
   child.stdout.on('data', (data) => {
     output += data;
   });
-  await until(() => /ready at http/.test(output));
+  await eventually(() => expect(output).toMatch(/ready at http/), 60_000);
   const [, url = ''] = /ready at (http:\/\/[\d.:]+)/.exec(output) ?? [];
   // A terminal does not show where the data is.
   const [, cluster = join(dataDir, 'postgres')] = /data":"([^\s"]+)/.exec(output) ?? [];
   const [pid] = (await readFile(join(cluster, 'postmaster.pid'), 'utf8')).split('\n');
-  return { child, url, databasePid: Number(pid), output: () => output };
+  return { child, url, databasePid: Number(pid) };
 }
 
 const NODE = [process.execPath, 'dist/src/main.js'] as const;
@@ -90,9 +80,10 @@ const isListening = (url: string): Promise<boolean> =>
   );
 
 describe('the service and its embedded database end together', () => {
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('in good order after %s', async (signal) => {
+  // test/program/start.spec.ts ends by SIGINT and by SIGTERM.
+  it('in good order after SIGHUP', async () => {
     const { child, databasePid } = await startWith(...NODE);
-    child.kill(signal);
+    child.kill('SIGHUP');
     expect(await once(child, 'exit')).toEqual([0, null]);
     expect(isAlive(databasePid)).toBe(false);
   });
@@ -101,29 +92,15 @@ describe('the service and its embedded database end together', () => {
     const { child, url, databasePid } = await startWith('npm', 'start', '--ignore-scripts');
     child.kill('SIGTERM');
     await once(child, 'exit');
-    await until(() => !isAlive(databasePid));
+    await eventually(() => expect(isAlive(databasePid)).toBe(false), 60_000);
     expect(await isListening(url)).toBe(false);
   });
 
   it('when the terminal is closed', async () => {
     const { child, url, databasePid } = await startWith('script', '-qec', NODE.join(' '), '/dev/null');
-    const created = await new ApiClient(url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });
-    expect(created.status).toBe(201);
     child.kill('SIGKILL');
-    await until(() => !isAlive(databasePid));
+    await eventually(() => expect(isAlive(databasePid)).toBe(false), 60_000);
     expect(await isListening(url)).toBe(false);
-  });
-
-  it('when the service is killed, and the next start has every acknowledged change', async () => {
-    const first = await startWith(...NODE);
-    const created = await new ApiClient(first.url, ADMIN_KEY).post('/ssh_credentials', { public_key: newPublicKey() });
-    first.child.kill('SIGKILL');
-    await until(() => !isAlive(first.databasePid));
-    const next = await startWith(...NODE);
-    const read = await new ApiClient(next.url, ADMIN_KEY).get(`/ssh_credentials/${created.body.id}`);
-    expect(read.body).toMatchObject({ id: created.body.id });
-    next.child.kill('SIGTERM');
-    await once(next.child, 'exit');
   });
 });
 

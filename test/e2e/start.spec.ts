@@ -2,12 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
+import { inDatabase } from '../support/backups.js';
 import { REPOSITORY } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
 import { newPublicKey } from '../support/keys.js';
@@ -62,25 +61,6 @@ describe('a start on an embedded database', () => {
     const next = start();
     const again = new ApiClient(await next.url, 'a-key-of-my-own-choice');
     expect((await again.get('/ssh_credentials')).body.ssh_credentials).toHaveLength(answered);
-  });
-
-  it('with BOOTSTRAP_API_KEY uses that key and does not print it', async () => {
-    const key = 'A!"#$%&()*+,-./:;<=>?@[]^_{|}~z9';
-    const main = start({ BOOTSTRAP_API_KEY: key });
-    expect(await statusOf(await main.url, key)).toBe(200);
-    expect(main.output()).not.toContain(key);
-    expect(main.output()).toContain('BOOTSTRAP_API_KEY');
-  });
-  it('names a port that is in use, exits with 3, and stops the database it had started', async () => {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as { port: number };
-    const { code, output } = await start({ PORT: String(port) }).ended;
-    expect(code).toBe(3);
-    expect(output).toContain('another program listens there; stop it or set PORT');
-    expect(output).not.toContain('    at ');
-    expect(existsSync(dataDir())).toBe(false);
-    server.close();
   });
 });
 
@@ -150,13 +130,9 @@ describe('a start with DATABASE_URL', () => {
     const urls = await Promise.all(instances.map((instance) => instance.url));
     for (const url of urls) expect(await statusOf(url, 'one-key-for-all-instances')).toBe(200);
     expect(instances.filter((instance) => instance.output().includes('created now'))).toHaveLength(1);
-    const sql = new pg.Client(database.url);
-    await sql.connect();
-    const { rows } = await sql.query(
-      'select count(*)::int as accounts, (select count(*)::int from events) as events from accounts',
-    );
+    const counts = 'select count(*)::int as accounts, (select count(*)::int from events) as events from accounts';
+    const { rows } = await inDatabase(database.url, (client) => client.query(counts));
     expect(rows).toEqual([{ accounts: 1, events: 3 }]);
-    await sql.end();
     await Promise.all(instances.map((instance) => stopMain(instance)));
     await database.drop();
   });

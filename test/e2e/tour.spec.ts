@@ -1,9 +1,12 @@
 import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { cloneCheckout } from '../support/checkout.js';
-import { asSeen, blocksOf, type Run, transcriptIn } from '../support/documents.js';
+import { asSeen, blocksOf, REPOSITORY, type Run, transcriptIn } from '../support/documents.js';
 import { freePort } from '../support/free-port.js';
+import { stopAtEnd } from '../support/leftovers.js';
 import { startInForeground, Terminal } from '../support/terminal.js';
 
 /** Near the end of what a start prints. */
@@ -14,13 +17,27 @@ const commandsOf = (name: Run): string =>
     .map(({ text }) => text)
     .join('\n');
 
+/**
+ * A folder with an npm whose `npm ci` takes the packages of this checkout, and its build with the time of that: .ci/run
+ * begins with the real one. The start then builds what has changed.
+ */
+async function folderWithNpm(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tas-npm-'));
+  stopAtEnd(() => rm(folder, { recursive: true, force: true }));
+  const ci = `ln -s '${REPOSITORY}node_modules' . && cp -a '${REPOSITORY}dist' .`;
+  const npm = `#!/bin/sh\nPATH=\${PATH#*:}\n[ "$*" = ci ] || exec npm "$@"\n${ci}\n`;
+  await writeFile(join(folder, 'npm'), npm);
+  await chmod(join(folder, 'npm'), 0o755);
+  return folder;
+}
+
 /** The gateway of these pages listens on a port of its own choice, so one test runs them all, in turn. */
 it('a new user can follow the README through an edge, the tour, the audit and gateway examples, and open and close a tunnel of docs/own-gateway.md, word by word', async () => {
   const cwd = await cloneCheckout();
   // 8080 may be in use here.
   const port = await freePort('127.0.0.1');
   const env = {
-    PATH: process.env.PATH ?? '',
+    PATH: `${await folderWithNpm()}:${process.env.PATH}`,
     HOME: process.env.HOME ?? '',
     PORT: String(port),
     SERVICE_URL: `http://127.0.0.1:${port}`,

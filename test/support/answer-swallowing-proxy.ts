@@ -2,6 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type App, createApp } from '../../src/api/app.js';
+import type { Config } from '../../src/api/config/config.js';
+import { cloneDatabase, testConfig } from './service.js';
 
 /** A proxy between the service and PostgreSQL that can lose the answer to an executed statement. */
 export interface SwallowingProxy {
@@ -61,4 +64,18 @@ export async function startSwallowingProxy(databaseUrl: string): Promise<Swallow
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** A service whose database can go away. */
+export async function withDatabaseThatGoes(
+  use: (app: App, proxy: SwallowingProxy) => Promise<void>,
+  settings: Partial<Config> = {},
+): Promise<void> {
+  const database = await cloneDatabase();
+  const proxy = await startSwallowingProxy(database.url);
+  const app = await createApp(testConfig(proxy.url, settings));
+  await use(app, proxy);
+  await app.close();
+  await proxy.close();
+  await database.drop();
 }

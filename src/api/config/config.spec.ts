@@ -74,9 +74,6 @@ describe('readConfig', () => {
   });
 
   it.each([
-    ['nineteen characters', 'x'.repeat(19)],
-    ['256 characters', 'x'.repeat(256)],
-    ['a blank inside', 'a gateway token with blanks'],
     ['no ASCII', 'a-gateway-tökén-of-some-length'],
     ['a quote', 'a-gateway-token-with-"-in-it'],
     ['a backslash', 'a-gateway-token-with-\\-in-it'],
@@ -143,17 +140,6 @@ describe('readConfig', () => {
     expect(problemsOf({ DECISIONS_QUEUE_LIMIT: '999' })).toEqual([expect.stringContaining('from 1000 to 1000000')]);
     expect(readConfig({ DECISIONS_RETENTION_DAYS: '0' }).decisionsRetentionDays).toBe(0);
   });
-
-  it.each(['tunnels.example.com', 'example.com', 'a.tunnels.example.com'])(
-    'refuses a TUNNEL_DOMAIN whose tunnels could set cookies for PUBLIC_URL at %s, or the other way round',
-    (host) => {
-      const settings = { TUNNEL_DOMAIN: 'https://tunnels.example.com', PUBLIC_URL: `https://${host}` };
-      expect(problemsOf(settings)).toEqual([expect.stringContaining('take a domain of its own')]);
-      expect(readConfig({ ...settings, PUBLIC_URL: 'https://api.example.com' }).tunnelDomain?.host).toBe(
-        'tunnels.example.com',
-      );
-    },
-  );
 
   it('requires OIDC_ISSUER and OIDC_AUDIENCE together', () => {
     expect(problemsOf({ OIDC_ISSUER: 'https://login.example.com' })).toEqual([

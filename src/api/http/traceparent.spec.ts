@@ -52,19 +52,12 @@ describe('the trace-id of a request', () => {
     expect(read(`cc-${TRACE_ID}-${PARENT_ID}-01-what-the-future-holds`)).toBe(TRACE_ID);
   });
 
-  it.each([
-    ['absent', undefined],
-    ['empty', ''],
-    ['sent twice', `${VALID}, ${VALID}`],
-    ['in upper case', VALID.toUpperCase()],
-    ['of the invalid version', VALID.replace('00', 'ff')],
-    ['of version 00 with more parts', `${VALID}-01`],
-    ['without a trace-id', `00-${'0'.repeat(32)}-${PARENT_ID}-01`],
-    ['without a parent-id', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
-    ['too short', VALID.slice(0, -1)],
-  ])('is none if the header is %s', (_, header) => {
-    expect(read(header)).toBeUndefined();
-  });
+  it.each([undefined, '', `${VALID}, ${VALID}`])(
+    'is none if the header is absent, empty or sent twice: %s',
+    (header) => {
+      expect(read(header)).toBeUndefined();
+    },
+  );
 
   it('is what the grammar of W3C says, for any header', () => {
     const headers = fc.oneof(wellFormed, damaged, fc.string());
