@@ -190,28 +190,25 @@ describe('the gateway carries', () => {
   });
 });
 
-describe('10,000 requests over two tunnels', () => {
+describe('2,000 requests over two tunnels', () => {
   it('are answered by the tunnel of their Host, over reused connections and pipelined', async () => {
-    const [connections, hosts] = [20, ['left.example.test', 'right.example.test']];
+    const hosts = ['left.example.test', 'right.example.test'];
     for (const host of hosts) {
       const { port: target } = await serveProgram((asked, response) => {
         const fits = asked.headers.host === host;
-        if (asked.method === 'POST') asked.pipe(response);
-        else response.end(`<${fits ? host : 'MIXED UP'} ${asked.url}>`);
+        response.end(`<${fits ? host : 'MIXED UP'} ${asked.url}>`);
       });
       await serveNames(await trial.newCredential(), target, `${host}:80`);
     }
     const hostOf = (n: number) => hosts[(n * 7) % 3 === 0 ? 0 : 1] ?? '';
-    const received = async (c: number): Promise<void> => {
-      for (let batch = 0; batch < 5; batch += 1) {
-        const numbers = Array.from({ length: 100 }, (_, n) => (c * 5 + batch) * 100 + n);
-        const text = numbers.map((n) => `GET /${n} HTTP/1.1\r\nHost: ${hostOf(n)}\r\n\r\n`).join('');
-        const answers = [...(await raw(text, 4_000)).matchAll(/<([^>]*)>/g)].map(([, one]) => one);
-        expect(answers).toEqual(numbers.map((n) => `${hostOf(n)} /${n}`));
-      }
+    const received = async (connection: number): Promise<void> => {
+      const numbers = Array.from({ length: 100 }, (_, n) => connection * 100 + n);
+      const text = numbers.map((n) => `GET /${n} HTTP/1.1\r\nHost: ${hostOf(n)}\r\n\r\n`).join('');
+      const answers = [...(await raw(text, 4_000)).matchAll(/<([^>]*)>/g)].map(([, one]) => one);
+      expect(answers).toEqual(numbers.map((n) => `${hostOf(n)} /${n}`));
     };
-    await Promise.all(Array.from({ length: connections }, (_, c) => received(c)));
-  }, 240_000);
+    await Promise.all(Array.from({ length: 20 }, (_, connection) => received(connection)));
+  }, 120_000);
 });
 
 const OK = 'GET /smuggled HTTP/1.1\r\nHost: corpus.example.test\r\n\r\n';
