@@ -19,7 +19,7 @@ export const ROOMS = [
   ['^src/gateway/', 'e2e', 'own-gateway|reservations|alerts|fail2ban'],
   ['^src/gateway/', 'faults', 'own-gateway|tunnel-sessions'],
   ['^src/gateway/http/', 'load', 'names'],
-  ['^src/rules/public-keys/', 'e2e', 'public-key-oracle|real-keys|authorized-keys-command'],
+  ['^src/rules/public-keys/', 'e2e', 'public-key-oracle|authorized-keys-command'],
   ['^src/api/gateway-api/', 'e2e', 'own-gateway-(rights|sessions|outage|edges)|sshd-gateway|authorized-keys-command'],
   ['^src/api/gateway-api/', 'faults', 'tunnel-sessions'],
   ['^src/api/', 'e2e', 'query-plans|docs-page|reservations'],

@@ -1,10 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
-import { parseSource } from '../src/rules/ip-rules/address.js';
-import { compilePolicy, type IpRule } from '../src/rules/ip-rules/ip-policy.js';
-import { decideSource } from '../src/rules/ip-rules/ip-restriction.js';
-import { parseCidr } from '../src/rules/ip-rules/network.js';
 import type { ApiClient } from './support/api-client.js';
 import { makeIpPolicy } from './support/ip-policies.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
@@ -131,45 +126,6 @@ describe('POST /edges/tcp/{id}/check', () => {
     expect(body).toEqual({ allowed: false, reason: 'policy_unknown', ...UNMATCHED, unknown_ip_policies });
   });
 
-  it('answers as all rules of the policies do together, for any rules and address', async () => {
-    const byte = fc.constantFrom(0, 1, 128, 255);
-    const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join('.'));
-    const ipv6 = fc.tuple(byte, byte, byte).map(([a, b, c]) => `2001:db8:${a.toString(16)}::${b.toString(16)}:${c}`);
-    const cidr = fc.oneof(
-      fc.tuple(ipv4, fc.constantFrom(0, 1, 8, 9, 16, 24, 32)),
-      fc.tuple(ipv6, fc.constantFrom(0, 32, 48, 112, 128)),
-    );
-    const rule = fc.tuple(fc.constantFrom('+', '-'), cidr).map(([sign, [address, length]]) => {
-      const [, network = `${address}/${address.includes(':') ? 128 : 32}`] =
-        /send (\S+) for the network/.exec(messageOf(() => parseCidr(`${address}/${length}`, 'c'))) ?? [];
-      return `${sign}${network}`;
-    });
-    const rules = fc.uniqueArray(rule, { selector: (text) => text.slice(1), maxLength: 6 });
-    const sources = fc.array(fc.oneof(ipv4, ipv6), { minLength: 5, maxLength: 5 });
-    const property = fc.asyncProperty(rules, rules, sources, async (first, second, addresses) => {
-      const policies = [await policyOf(first), await policyOf(second)];
-      const edge = await edgeOf(policies.map(({ id }) => id));
-      const compiled = policies.map(({ id, rules: made }) => {
-        const all = Object.entries(made).map(([text, { id: ruleId }]): IpRule => {
-          return { id: ruleId, cidr: text.slice(1), action: text.startsWith('+') ? 'allow' : 'deny' };
-        });
-        return [id, compilePolicy(all)] as const;
-      });
-      for (const source of addresses) {
-        const { body } = await check(edge, { source });
-        const address = parseSource(source) ?? { bits: 32, value: 0n };
-        const expected = decideSource(
-          edge.ip_restriction && { enabled: true, ip_policy_ids: policies.map(({ id }) => id) },
-          new Map(compiled),
-          address,
-        );
-        expect([body.allowed, body.reason]).toEqual([expected.allowed, expected.reason]);
-        expect(body.matched_rule?.id).toBe(expected.rule?.id);
-      }
-    });
-    await fc.assert(property, { numRuns: 10 });
-  });
-
   it('is recorded nowhere, and uses no Idempotency-Key up', async () => {
     const edge = await edgeOf([]);
     const headers = { 'idempotency-key': 'edge-check-1' };
@@ -222,14 +178,6 @@ describe('POST /edges/tcp/{id}/check', () => {
     await expectRefusal(() => check(edge, body), 400, code, msg);
   });
 });
-
-const messageOf = (run: () => unknown): string => {
-  try {
-    return `send ${run()} for the network`;
-  } catch (error) {
-    return String(error);
-  }
-};
 
 describe('GET /ssh_gateway/edges', () => {
   const find = async ({ hostports: [hostport = ''] }: { readonly hostports: readonly string[] }, source?: string) => {

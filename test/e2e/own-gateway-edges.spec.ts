@@ -6,17 +6,12 @@ import { complementOf, exchange } from '../support/echo-target.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
-import { addAccount } from '../support/principals.js';
-import { GATEWAY, startService } from '../support/service.js';
 import { type KeyPair, type Login, logIn } from '../support/ssh-client.js';
-
-const REST_MS = 1_000;
 
 let trial: OwnGateway;
 let key: KeyPair;
 beforeAll(async () => {
-  const service = await startService({ ...GATEWAY, reservationRestMs: REST_MS });
-  trial = await OwnGateway.startFor(service, service.app.url, { edgeProxyProtocol: new Set(['proxied=yes']) });
+  trial = await OwnGateway.start({ edgeProxyProtocol: new Set(['proxied=yes']) });
   key = await trial.newCredential('bind:*=*');
 });
 
@@ -137,26 +132,6 @@ describe('an edge carries connections to the tunnels of its group', () => {
     expect(await trial.metrics()).toMatch(/tunnel_gateway_edge_connections_total{outcome="carried"} [1-9]/);
   });
 
-  it('with the end of each side alone, and at the pace of the slower one', async () => {
-    const { port } = await edgeFor('half=1');
-    const bytes = Buffer.alloc(8_000_000, 'x');
-    const target = await serverOf((socket) => {
-      let size = 0;
-      socket.on('data', (data) => {
-        size += data.length;
-        socket.pause();
-        setTimeout(() => socket.resume(), 1);
-      });
-      // It answers after the client has ended, in which it was paused.
-      socket.on('end', () => socket.end(Buffer.concat([Buffer.from(`${size} `), bytes])));
-    });
-    await tunnel('half=1', target);
-    await until(async () => (await readAll(port, 'x')).length > 2);
-    const received = await readAll(port, bytes.toString());
-    expect(received.subarray(0, 8).toString()).toBe('8000000 ');
-    expect(received).toHaveLength(8 + bytes.length);
-  });
-
   it('with a header of the PROXY protocol if the operator says so', async () => {
     const { port } = await edgeFor('proxied=yes');
     const target = await serverOf((socket) => socket.pipe(socket));
@@ -246,24 +221,6 @@ describe('within a second of a change', () => {
   });
 });
 
-describe('an edge at a reserved hostport', () => {
-  it('of another account ends within a second, with its connections, and serves again when that one has rested', async () => {
-    const { port } = await edgeFor('reserved=1');
-    await tunnel('reserved=1');
-    await until(() => answers(port));
-    const connection = await stay(port);
-    const { client } = await addAccount(trial.service);
-    const { status, body } = await client.post('/reserved_addrs', { addr: `127.0.0.1:${port}` });
-    expect(status).toBe(201);
-    await until(connection.isClosed);
-    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
-    await client.delete(`/reserved_addrs/${body.id}`);
-    await sleep(REST_MS / 2);
-    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
-    await until(() => answers(port));
-  });
-});
-
 describe('an edge is not served, and the log says why,', () => {
   const closedBecause = (port: number, why: string) =>
     until(() =>
@@ -284,22 +241,4 @@ describe('an edge is not served, and the log says why,', () => {
     await edgeFor('closed=3', {}, port);
     await closedBecause(port, 'EADDRINUSE');
   });
-});
-
-it('an edge with as many rules as it can have lets in whom they allow, and a change of one ends connections', async () => {
-  const [policy, small] = [await create('/ip_policies', {}), await create('/ip_policies', {})];
-  const { rows } = await trial.service.pool.query('select account_id from ip_policies where id = $1', [policy]);
-  await trial.service.pool.query(
-    `insert into ip_policy_rules select $1, 'ipr_many' || n, 1, now(), '', '', $2, '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow'
-       from generate_series(1, 4998) n`,
-    [rows[0].account_id, policy],
-  );
-  const { port } = await edgeFor('many=1', { ip_restriction: { ip_policy_ids: [policy, small] } });
-  await tunnel('many=1');
-  await until(() => isRefused(port, 'not_allowed'));
-  await create('/ip_policy_rules', { ip_policy_id: small, cidr: '127.0.0.1', action: 'allow' });
-  await until(() => answers(port));
-  const connection = await stay(port);
-  await create('/ip_policy_rules', { ip_policy_id: small, cidr: '127.0.0.0/8', action: 'deny' });
-  await until(connection.isClosed);
 });

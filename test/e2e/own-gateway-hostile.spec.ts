@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ssh2, { type Algorithms, type Client, type ClientChannel, type ParsedKey } from 'ssh2';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { PickyProxy } from '../support/picky-proxy.js';
@@ -225,41 +224,6 @@ describe('what is no service at SERVICE_URL', () => {
     await eventually(() => expect(JSON.stringify(lost.log)).toContain('is not from the service'));
     await lost.gateway.stop();
   });
-});
-
-describe('a hostport whose port is in use', () => {
-  it('is tried again at one pace, however often its edge changes', async () => {
-    const port = await freePort('127.0.0.1');
-    const taken = createServer().listen(port, '127.0.0.1');
-    await once(taken, 'listening');
-    stopAtEnd(async () => void taken.close());
-    const { admin } = trial.service;
-    const backend_id = (await admin.post('/backends/tunnel_group', { labels: { used: 'yes' } })).body.id;
-    const edge = await admin.post('/edges/tcp', { hostports: [`127.0.0.1:${port}`], backend: { backend_id } });
-    for (let n = 0; n < 5; n += 1) {
-      await admin.patch(`/edges/tcp/${edge.body.id}`, { description: `${n}` });
-      await sleep(100);
-    }
-    // The gateway tries at once when it hears of a change, which can take a moment. Later tries are those of the timer.
-    await sleep(1_500);
-    const { refresher } = (trial.gateway as unknown as Private).parts.find((part) => part.refresher) ?? {};
-    const refresh = refresher?.refresh.bind(refresher);
-    let tries = 0;
-    if (refresher && refresh) {
-      refresher.refresh = (keys) => {
-        tries += [...keys].includes(`127.0.0.1:${port}`) ? 1 : 0;
-        return refresh(keys);
-      };
-    }
-    await sleep(5_500);
-    await admin.delete(`/edges/tcp/${edge.body.id}`);
-    // Every 5 s, so the window can have a second one at its end.
-    expect([1, 2]).toContain(tries);
-  });
-
-  interface Private {
-    readonly parts: readonly { refresher?: { refresh(keys: Iterable<string>): Promise<void> } }[];
-  }
 });
 
 it('still carries bytes after all of this', async () => {

@@ -4,11 +4,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
 import { complementOf, exchange } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
-import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { addAccount } from '../support/principals.js';
-import { GATEWAY, startCopy, startService } from '../support/service.js';
+import { startCopy } from '../support/service.js';
 import { credentialOf, newSession, ReportingGateway } from '../support/session-reports.js';
 import { type SshSession, startSession } from '../support/ssh-client.js';
 
@@ -179,35 +178,6 @@ it('a connection through an edge has a record with its client, its tunnel and it
     });
   });
   ssh.kill();
-});
-
-it('after an outage the service shows what is open, and has the ends that it missed', async () => {
-  const service = await startService(GATEWAY);
-  const proxy = await FaultyProxy.to(Number(new URL(service.app.url).port));
-  const cut = await OwnGateway.startFor(service, `http://${proxy.host}`, {});
-  const listed = async (): Promise<readonly Listed[]> =>
-    (await service.admin.get('/tunnel_sessions')).body.tunnel_sessions;
-  const [one, other] = [await cut.newCredential(), await cut.newCredential()];
-  const [stays, leaves] = [one, other].map((key) => startSession(cut.port, key, forwardOf('team=blue:0'))) as [
-    SshSession,
-    SshSession,
-  ];
-  await Promise.all([whenBound(stays), whenBound(leaves)]);
-  const withTunnel = { tunnels: [expect.anything()] };
-  await eventually(async () => expect(await listed()).toMatchObject([withTunnel, withTunnel]));
-  const before = await listed();
-  proxy.fallSilent();
-  leaves.leave();
-  await sleep(3_000);
-  proxy.speak();
-  await eventually(async () => expect(await listed()).toHaveLength(1), 20_000);
-  const [left] = await listed();
-  expect(before).toContainEqual(left);
-  expect(left).toMatchObject({ credential: { id: one.id } });
-  const { rows } = await service.pool.query('select credential_id, reason from tunnel_session_records');
-  // As the gateway saw it: of what the gateway no longer knows, the service itself says `lost`.
-  expect(rows).toEqual([{ credential_id: other.id, reason: 'client' }]);
-  stays.kill();
 });
 
 it('a gateway that stops has no session left at the service', async () => {

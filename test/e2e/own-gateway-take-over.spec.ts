@@ -1,32 +1,25 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { eventually } from '../support/eventually.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { type LogLine, OwnGateway } from '../support/own-gateway.js';
-import { type KeyPair, type Login, logIn, openSession, runSsh } from '../support/ssh-client.js';
+import { type KeyPair, type Login, logIn, runSsh } from '../support/ssh-client.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 const HOST = '127.0.0.1';
 const HELD = 'the address is held by another connection of this credential, which is alive';
 
 let trial: OwnGateway;
-let always: OwnGateway;
 let attentive: OwnGateway;
 let key: KeyPair & { readonly id: string };
 beforeAll(async () => {
   trial = await OwnGateway.start();
   // Only the first one serves edges here, since each gateway would listen at their ports.
-  const more = (settings: Partial<GatewaySettings>): Promise<OwnGateway> =>
-    OwnGateway.startFor(trial.service, trial.service.app.url, { ...settings, edgePorts: [{ min: 1, max: 1 }] });
-  always = await more({ takeOver: 'always' });
-  attentive = await more({ keepaliveMs: 300 });
+  const edgePorts = [{ min: 1, max: 1 }];
+  attentive = await OwnGateway.startFor(trial.service, trial.service.app.url, { keepaliveMs: 300, edgePorts });
   key = await trial.newCredential('bind:*=*', `bind:${HOST}`);
 });
 
@@ -109,26 +102,6 @@ describe('a connection that is alive', () => {
     ]);
     expect(await trial.metrics()).toContain('refused_binds_total{reason="held"}');
     await old.close();
-  });
-
-  it('loses its port to the newest at once with GATEWAY_TAKE_OVER=always, and its terminal says so', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'tas-master-'));
-    stopAtEnd(() => rm(folder, { recursive: true, force: true }));
-    const port = await freePort(HOST);
-    const socket = join(folder, 'old');
-    const target = `${HOST}:${port}:${HOST}:${await named('old')}`;
-    const old = await logIn(always.port, key, '-M', '-S', socket, '-R', target);
-    const session = openSession(socket);
-    await eventually(() => expect(session.output()).toContain(`bound ${HOST}:${port}`));
-    const [newer, ms] = await timed(tunnel(always, port, 'new'));
-    expect([newer.isOpen, await nameAt(port)]).toEqual([true, 'new']);
-    expect(ms).toBeLessThan(1_500);
-    await eventually(() =>
-      expect(session.output()).toContain('closed: a newer connection of the credential took its address over'),
-    );
-    await eventually(() => expect(reasonsOf(always, { event: 'connection_ended' })).toEqual(['taken_over']));
-    expect(always.gateway.tunnels.size).toBe(1);
-    await Promise.all([old.close(), newer.close()]);
   });
 
   it('gets the port of a client without a sign of life, also when others of its credential want it too', async () => {
