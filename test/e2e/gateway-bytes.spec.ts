@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { GatewayProcess } from '../support/gateway-process.js';
@@ -124,10 +125,7 @@ async function openRoutes(): Promise<void> {
   routes.push({ name: 'tunnel of a library', port: await client.bind(HOST, 0) });
   await client.bind('by=library', 0);
   for (const by of ['openssh', 'library']) {
-    const { admin } = gateway.service;
-    const { body } = await admin.post('/backends/tunnel_group', { labels: { by } });
-    const port = await freePort(HOST);
-    await admin.post('/edges/tcp', { hostports: [`${HOST}:${port}`], backend: { backend_id: body.id } });
+    const { port } = await edgeTo(gateway.service.admin, { by });
     await eventually(async () => (await dial(port)).destroy());
     routes.push({ name: `edge to ${by}`, port });
   }

@@ -289,7 +289,7 @@ describe('a hostile policy', () => {
     const connection = await neighbourConnects();
     const hostile = await edgeWith('{}');
     await expectServed(hostile);
-    const all = await Promise.all(Array.from({ length: 600 }, () => open(hostile.port)));
+    const all = await Promise.all(Array.from({ length: 300 }, () => open(hostile.port)));
     expect(all.filter(({ carries }) => !carries)).toEqual([]);
     let rounds = 0;
     const closedIn = all.map(({ closed }) => closed.then(() => rounds));
@@ -316,7 +316,7 @@ describe('a hostile policy', () => {
         ],
       });
     const hostile: Edge[] = [];
-    for (let n = 0; n < 14; n += 1) hostile.push(await edgeWith(large(n)));
+    for (let n = 0; n < 8; n += 1) hostile.push(await edgeWith(large(n)));
     const visits = hostile.map(({ port }) => eventually(async () => expect(await isLetIn(port)).toBe(true), 30_000));
     expect(await connection.works()).toBe(true);
     await edge.change(denying('true'));

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { complementOf, exchange } from '../support/echo-target.js';
+import { complementOf, exchange, tcpServer } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { freePort } from '../support/free-port.js';
-import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { type KeyPair, type Login, logIn } from '../support/ssh-client.js';
 
@@ -31,14 +31,12 @@ const groupOf = (label: string) => {
 };
 const patch = (path: string, body: object) => trial.service.admin.patch(path, body);
 
-/** An edge with a hostport of its own, for the tunnels with a label. */
+/** An edge for the tunnels with a label. */
 async function edgeFor(label: string, more: object = {}, port?: number) {
-  const at = port ?? (await freePort('127.0.0.1'));
-  const group = await groupOf(label);
-  const body = { hostports: [`127.0.0.1:${at}`], backend: { backend_id: group }, ...more };
-  const id = await create('/edges/tcp', body);
-  cleanUp.push(() => trial.service.admin.delete(`/edges/tcp/${id}`));
-  return { id, group, port: at, path: `/edges/tcp/${id}` };
+  const [name = '', value = ''] = label.split('=');
+  const edge = await edgeTo(trial.service.admin, { [name]: value }, more, port);
+  cleanUp.push(() => trial.service.admin.delete(edge.path));
+  return edge;
 }
 
 async function tunnel(label: string, target = trial.target.port): Promise<Login> {
@@ -86,17 +84,7 @@ async function stay(port: number) {
   return { works, isClosed: () => isClosed, end: () => socket.destroy() };
 }
 
-/** A server that does what `serve` says with each connection. */
-async function serverOf(serve: (socket: Socket) => void, port = 0): Promise<number> {
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on('error', () => undefined);
-    serve(socket);
-  }).listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  stopAtEnd(async () => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-const named = (name: string, port?: number) => serverOf((socket) => socket.end(name), port);
+const named = (name: string, port?: number) => tcpServer((socket) => socket.end(name), port);
 
 /** All bytes that come until the end; none if the edge is not served, as it may be for a second after it was created. */
 const readAll = (port: number, sent = ''): Promise<Buffer> => readToEnd(port, sent).catch(() => Buffer.alloc(0));
@@ -134,7 +122,7 @@ describe('an edge carries connections to the tunnels of its group', () => {
 
   it('with a header of the PROXY protocol if the operator says so', async () => {
     const { port } = await edgeFor('proxied=yes');
-    const target = await serverOf((socket) => socket.pipe(socket));
+    const target = await tcpServer((socket) => socket.pipe(socket));
     await tunnel('proxied=yes', target);
     await until(async () => (await readAll(port, 'x')).length > 0);
     const received = await readAll(port, 'hello');

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { complementOf, exchange } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
 import { type GatewayLine, GatewayProcess } from '../support/gateway-process.js';
 import { RawSshClient } from '../support/raw-ssh-client.js';
 import { type KeyPair, newKeyPair, runSsh } from '../support/ssh-client.js';
@@ -170,16 +170,10 @@ describe('a tunnel', () => {
 });
 
 describe('a connection to an edge', () => {
-  const edgeOf = async (
-    labels: object,
-  ): Promise<{ readonly hostport: string; readonly port: number; readonly id: string }> => {
-    const { admin } = gateway.service;
-    const port = await freePort('127.0.0.1');
-    const hostport = `127.0.0.1:${port}`;
-    const backend_id = (await admin.post('/backends/tunnel_group', { labels })).body.id;
-    const { id } = (await admin.post('/edges/tcp', { hostports: [hostport], backend: { backend_id } })).body;
-    await linesWith({ hostport, edge: id });
-    return { hostport, port, id };
+  const edgeOf = async (labels: Readonly<Record<string, string>>) => {
+    const edge = await edgeTo(gateway.service.admin, labels);
+    await linesWith({ hostport: edge.hostport, edge: edge.id });
+    return edge;
   };
 
   it('has a line when it is carried, and one when it ends', async () => {

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { exchange } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { PickyProxy } from '../support/picky-proxy.js';
@@ -47,14 +47,7 @@ async function visit(port: number): Promise<Socket> {
 const isServed = async (port: number): Promise<boolean> =>
   (await exchange(HOST, port, Buffer.from('x')).catch(() => Buffer.alloc(0))).length === 1;
 
-/** An edge to the tunnels of this label. */
-async function newEdge(label: string): Promise<number> {
-  const port = await freePort(HOST);
-  const { body } = await service.admin.post('/backends/tunnel_group', { labels: { of: label } });
-  const edge = { hostports: [`${HOST}:${port}`], backend: { backend_id: body.id } };
-  expect((await service.admin.post('/edges/tcp', edge)).status).toBe(201);
-  return port;
-}
+const newEdge = async (label: string): Promise<number> => (await edgeTo(service.admin, { of: label })).port;
 
 describe('a right is held until the last connection of its bind is gone:', () => {
   it.each([

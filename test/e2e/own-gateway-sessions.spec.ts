@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
 import { complementOf, exchange } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
@@ -149,11 +150,7 @@ it('a connection through an edge has a record with its client, its tunnel and it
   const ssh = startSession(trial.port, key, forwardOf('recorded=yes:0'));
   await whenBound(ssh);
   const session = await sessionOf(key);
-  const { admin } = trial.service;
-  const group = await admin.post('/backends/tunnel_group', { labels: { recorded: 'yes' } });
-  const port = await freePort('127.0.0.1');
-  const body = { hostports: [`127.0.0.1:${port}`], backend: { backend_id: group.body.id } };
-  const edge = await admin.post('/edges/tcp', body);
+  const { id, port, hostport } = await edgeTo(trial.service.admin, { recorded: 'yes' });
   const visitor = connect(port, '127.0.0.1').on('error', () => undefined);
   await eventually(async () => expect(await exchange('127.0.0.1', port, BYTES)).toEqual(complementOf(BYTES)));
   visitor.destroy();
@@ -163,11 +160,11 @@ it('a connection through an edge has a record with its client, its tunnel and it
   const text = `select account_id, client, hostport, session_id, tunnel_id, credential_id, reason, bytes_in::int, bytes_out::int,
       started_at <= ended_at as is_in_order from edge_connection_records where edge_id = $1`;
   await eventually(async () => {
-    const { rows } = await trial.service.pool.query(text, [edge.body.id]);
+    const { rows } = await trial.service.pool.query(text, [id]);
     expect(rows).toContainEqual({
       account_id: expect.stringMatching(/^ac_/),
       client: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
-      hostport: `127.0.0.1:${port}`,
+      hostport,
       session_id: session.id,
       tunnel_id: tunnel?.id,
       credential_id: key.id,

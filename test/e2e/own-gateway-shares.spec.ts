@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { complementOf } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
 import { GatewayProcess } from '../support/gateway-process.js';
 import { addAccount, type TestPrincipal } from '../support/principals.js';
 import { type KeyPair, logIn, newKeyPair } from '../support/ssh-client.js';
@@ -37,15 +37,12 @@ const BEHIND_FLOOD_MS = 30_000;
 async function servedEdge(by: TestPrincipal, label: string) {
   const key: KeyPair = await newKeyPair();
   await created(by, '/ssh_credentials', { public_key: key.publicKey });
-  const [name = '', value] = label.split('=');
-  const group = await created(by, '/backends/tunnel_group', { labels: { [name]: value } });
-  const port = await freePort('127.0.0.1');
   const login = await logIn(trial.port, key, '-R', `${label}:0:127.0.0.1:${trial.target.port}`);
   expect(login.isOpen ? 'open' : login.output()).toBe('open');
-  const edge = { hostports: [`127.0.0.1:${port}`], backend: { backend_id: group } };
-  const id = await created(by, '/edges/tcp', edge);
+  const [name = '', value = ''] = label.split('=');
+  const { path, port } = await edgeTo(by.client, { [name]: value });
   await eventually(async () => void (await client(port)).destroy(), BEHIND_FLOOD_MS);
-  return { path: `/edges/tcp/${id}`, port, login };
+  return { path, port, login };
 }
 
 const HELLO = Buffer.from('hello');

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { tcpServer } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
@@ -24,19 +26,7 @@ beforeAll(async () => {
 });
 
 /** A server that says its name to each connection, and keeps it open. */
-async function named(name: string): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket.on('error', () => undefined));
-    socket.write(name);
-  }).listen(0, HOST);
-  await once(server, 'listening');
-  stopAtEnd(async () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return (server.address() as AddressInfo).port;
-}
+const named = (name: string): Promise<number> => tcpServer((socket) => void socket.write(name));
 
 function visit(port: number): Socket {
   const socket = connect(port, HOST).on('error', () => undefined);
@@ -125,10 +115,7 @@ describe('a connection that is alive', () => {
 
 describe('a tunnel of a group whose client gives no sign of life', () => {
   it('gets no new connection from an edge; another tunnel gets all, and both do once it is back', async () => {
-    const port = await freePort(HOST);
-    const { admin } = trial.service;
-    const { body } = await admin.post('/backends/tunnel_group', { labels: { app: 'silent' } });
-    await admin.post('/edges/tcp', { hostports: [`${HOST}:${port}`], backend: { backend_id: body.id } });
+    const { port } = await edgeTo(trial.service.admin, { app: 'silent' });
     const to = async (name: string) => logIn(trial.port, key, '-R', `app=silent:0:${HOST}:${await named(name)}`);
     const logins = [await to('a'), await to('b')] as const;
     const names = async (count: number): Promise<string> => {

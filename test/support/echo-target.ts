@@ -40,6 +40,18 @@ export async function startEchoTarget(): Promise<EchoTarget> {
   return { port, socketPath, connections: () => connections };
 }
 
+/** The port of a server that does this with each connection. */
+export async function tcpServer(serve: (socket: Socket) => void, at = 0): Promise<number> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => undefined);
+    stopAtEnd(async () => void socket.destroy());
+    serve(socket);
+  }).listen(at, '127.0.0.1');
+  await once(server, 'listening');
+  stopAtEnd(async () => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
 export const complementOf = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0xff));
 
 /** Sends `bytes` and returns the answer: as many bytes, or fewer if the other side closes before. */
