@@ -15,7 +15,7 @@ import * as messages from '../support/ssh-messages.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 /** By hand: GATEWAY_BYTES_MB=10000 npm run test:e2e -- gateway-bytes */
-const TOTAL_MB = Number(process.env.GATEWAY_BYTES_MB ?? 200);
+const TOTAL_MB = Number(process.env.GATEWAY_BYTES_MB ?? 100);
 const ROUTES = 4;
 const AT_ONCE = 8;
 const HOST = '127.0.0.1';

@@ -190,7 +190,7 @@ describe('new connections', () => {
       connect({ host: '127.0.0.1', port: limited.port, localAddress })
         .on('error', () => undefined)
         .resume();
-    const flood = Array.from({ length: 30 }, () => dial('127.0.0.1'));
+    const flood = Array.from({ length: 60 }, () => dial('127.0.0.1'));
     await eventually(() => expect(flood.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(15));
     expect(flood.filter(({ destroyed }) => !destroyed).length).toBeGreaterThanOrEqual(10);
     expect(await limited.metrics()).toMatch(/refused_connections_total\{reason="rate"\} [1-9]/);

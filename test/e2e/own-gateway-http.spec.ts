@@ -214,6 +214,7 @@ describe('2,000 requests over two tunnels', () => {
 const OK = 'GET /smuggled HTTP/1.1\r\nHost: corpus.example.test\r\n\r\n';
 const HEAD = 'Host: corpus.example.test\r\n';
 
+/** What Node's parser refuses, and one of each kind that asked-request.spec has in full. */
 describe('a request that two programs could read differently', () => {
   const seen: (string | undefined)[] = [];
   beforeAll(async () => {
@@ -226,43 +227,25 @@ describe('a request that two programs could read differently', () => {
 
   it.each<[string, string]>([
     ['two Hosts', `GET / HTTP/1.1\r\n${HEAD}Host: b.test\r\n\r\n`],
-    ['the same Host twice', `GET / HTTP/1.1\r\n${HEAD}${HEAD}\r\n`],
-    ['no Host', 'GET / HTTP/1.1\r\n\r\n'],
     ['no Host in HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n'],
-    ['an empty Host', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
     ['a space before the colon of Host', 'GET / HTTP/1.1\r\nHost : corpus.example.test\r\n\r\n'],
     ['two names in a Host', 'GET / HTTP/1.1\r\nHost: corpus.example.test, b.test\r\n\r\n'],
-    ['userinfo in Host', 'GET / HTTP/1.1\r\nHost: b.test@corpus.example.test\r\n\r\n'],
-    ['a path in Host', 'GET / HTTP/1.1\r\nHost: corpus.example.test/b\r\n\r\n'],
     ['a port that is none', 'GET / HTTP/1.1\r\nHost: corpus.example.test:80b\r\n\r\n'],
-    ['an absolute form of another host', `GET http://b.test/ HTTP/1.1\r\n${HEAD}\r\n`],
-    ['an absolute form with userinfo', `GET http://b@corpus.example.test/ HTTP/1.1\r\n${HEAD}\r\n`],
     ['an absolute form of another scheme', `GET ftp://corpus.example.test/ HTTP/1.1\r\n${HEAD}\r\n`],
-    ['an authority form', `GET corpus.example.test:80 HTTP/1.1\r\n${HEAD}\r\n`],
     ['CONNECT', `CONNECT corpus.example.test:80 HTTP/1.1\r\n${HEAD}\r\n`],
     [
       'a length and chunks',
       `POST / HTTP/1.1\r\n${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
-    [
-      'chunks and a length',
-      `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
-    ],
-    ['two lengths', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0\r\nContent-Length: 5\r\n\r\n`],
     ['the same length twice', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0\r\nContent-Length: 0\r\n\r\n`],
     ['a list of lengths', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0, 0\r\n\r\n`],
     ['a length with a sign', `POST / HTTP/1.1\r\n${HEAD}Content-Length: +0\r\n\r\n`],
     ['a negative length', `POST / HTTP/1.1\r\n${HEAD}Content-Length: -1\r\n\r\n`],
     ['a length in hex', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0x5\r\n\r\n`],
     ['an endless length', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 99999999999999999999\r\n\r\n`],
-    ['gzip and chunks', `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
     [
       'chunks that are not the last coding',
       `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
-    ],
-    [
-      'chunks twice',
-      `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ['a coding with a vertical tab', `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`],
     ['a coding of another name', `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
@@ -277,10 +260,6 @@ describe('a request that two programs could read differently', () => {
     [
       'an upgrade to h2c',
       `GET / HTTP/1.1\r\n${HEAD}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n`,
-    ],
-    [
-      'an upgrade with a body',
-      `POST / HTTP/1.1\r\n${HEAD}Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\nhello`,
     ],
     ['the preface of HTTP/2', `PRI * HTTP/2.0\r\n${HEAD}\r\n`],
     ['a version that is none', `GET / HTTP/1.11\r\n${HEAD}\r\n`],

@@ -107,13 +107,9 @@ describe('a bind of several labels', () => {
     await login.close();
   });
 
-  it.each([
-    ['team=a,team=b', "'team=a,team=b' cannot be bound: it has the label team twice"],
-    ['team=a,b', "'b' is not a label; a comma separates labels, as in 'team=blue,app=web'"],
-    ['team=a,=b', 'the label key is empty'],
-    ['a=,b=,c=,d=,e=,f=,g=,h=,i=', 'it has 9 labels; the most is 8'],
-  ])('that is malformed is refused with a sentence: %s', async (labels, sentence) => {
-    expect((await runSsh(trial.port, key, ['-R', `${labels}:0:127.0.0.1:1`])).stderr).toContain(sentence);
+  it('that is malformed is refused with a sentence', async () => {
+    const { stderr } = await runSsh(trial.port, key, ['-R', 'team=a,team=b:0:127.0.0.1:1']);
+    expect(stderr).toContain("'team=a,team=b' cannot be bound: it has the label team twice");
   });
 });
 

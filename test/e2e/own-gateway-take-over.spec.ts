@@ -159,9 +159,7 @@ describe('the log says why a connection ended:', () => {
   it.each<[string, string, (login: Login, proxy: FaultyProxy) => void]>([
     ['client', 'ssh ends as with Ctrl-C', (login) => void login.close()],
     ['lost', 'kill -9 of ssh', (login) => login.kill()],
-    ['lost', 'ssh is stopped', (login) => login.freeze()],
     ['lost', 'the network swallows its bytes', (_, proxy) => proxy.fallSilent()],
-    ['lost', 'the network cuts it', (_, proxy) => proxy.cut()],
   ])('%s, when %s', async (reason, _, end) => {
     expect(await endOf(end)).toBe(reason);
   });
