@@ -17,12 +17,6 @@ afterAll(() => service.stop());
 
 const { eventCount, expectRefusal } = refusalsOf(() => service);
 
-const created = async (path: string, body: object, client: ApiClient = account.client) => {
-  const answer = await client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body;
-};
-
 const policyOf = (rules: readonly string[], client = account.client) => makeIpPolicy(client, rules);
 
 let hostports = 0;
@@ -31,7 +25,12 @@ const edgeOf = (ip_policy_ids: readonly string[] | undefined, more: object = {})
   hostports += 1;
   const ip_restriction = ip_policy_ids && { ip_policy_ids };
   const backend = { backend_id: 'bkdtg_1' };
-  return created('/edges/tcp', { hostports: [`edge.example:${hostports}`], ip_restriction, backend, ...more });
+  return account.client.create('/edges/tcp', {
+    hostports: [`edge.example:${hostports}`],
+    ip_restriction,
+    backend,
+    ...more,
+  });
 };
 
 const check = (edge: { readonly id: string }, body: object, client: ApiClient = account.client) =>
@@ -88,7 +87,11 @@ describe('POST /edges/tcp/{id}/check', () => {
     const edge = await edgeOf([policy.id]);
     const reasonOf = async () => (await check(edge, { source: '192.0.2.7' })).body.reason;
     const reasons = [await reasonOf()];
-    const denial = await created('/ip_policy_rules', { ip_policy_id: policy.id, cidr: '192.0.2.7', action: 'deny' });
+    const denial = await account.client.create('/ip_policy_rules', {
+      ip_policy_id: policy.id,
+      cidr: '192.0.2.7',
+      action: 'deny',
+    });
     reasons.push(await reasonOf());
     await account.client.patch(`/ip_policy_rules/${denial.id}`, { cidr: '192.0.2.8' });
     reasons.push(await reasonOf());
@@ -190,7 +193,7 @@ describe('GET /ssh_gateway/edges', () => {
   it('carries the rules of the policies and the labels of the tunnel group', async () => {
     const policy = await policyOf(['+10.0.0.0/8', '-10.1.0.0/16']);
     const empty = await policyOf([]);
-    const group = await created('/backends/tunnel_group', { labels: { app: 'build', zone: 'eu' } });
+    const group = await account.client.create('/backends/tunnel_group', { labels: { app: 'build', zone: 'eu' } });
     const named = [policy.id, 'elsewhere', empty.id, policy.id];
     const edge = await edgeOf(named, { backend: { backend_id: group.id } });
     const rule = (text: string, action: string) => ({ id: policy.rules[text]?.id, cidr: text.slice(1), action });
@@ -214,7 +217,7 @@ describe('GET /ssh_gateway/edges', () => {
   });
 
   it('has no tunnel group for another backend, or for one that the service does not have', async () => {
-    const foreign = await created('/backends/tunnel_group', { labels: { a: 'b' } }, other.client);
+    const foreign = await other.client.create('/backends/tunnel_group', { labels: { a: 'b' } });
     for (const backend_id of ['bkdhr_1', 'bkdtg_1', foreign.id]) {
       const edge = await edgeOf(undefined, { backend: { backend_id } });
       expect(await find(edge)).toMatchObject({ edge: { id: edge.id }, tunnel_group: null, ip_policies: [] });
@@ -292,7 +295,7 @@ describe('an edge beyond a maximum', () => {
     expect((await check(edge, { source: SOURCE })).body).toMatchObject({ allowed: true, not_served: [] });
     const whole = await told(edge);
     expect(whole.ip_policies.map(({ rules }: { rules: object[] }) => rules.length)).toEqual([4_999, 1]);
-    const further = await created('/ip_policy_rules', {
+    const further = await account.client.create('/ip_policy_rules', {
       ip_policy_id: other.id,
       cidr: '192.0.3.0/24',
       action: 'allow',

@@ -19,19 +19,13 @@ afterAll(() => service.stop());
 
 const { eventCount, expectRefusal } = refusalsOf(() => service);
 
-const created = async (path: string, body: object, client: ApiClient = account.client) => {
-  const answer = await client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body;
-};
-
 let hostports = 0;
 /** An edge with a hostport of its own and this policy. */
 const edgeWith = (value: string, more: object = {}) => {
   hostports += 1;
   const backend = { backend_id: 'bkdtg_1' };
   const edge = { hostports: [`traffic.example:${hostports}`], backend, traffic_policy: { value }, ...more };
-  return created('/edges/tcp', edge);
+  return account.client.create('/edges/tcp', edge);
 };
 type Edge = Awaited<ReturnType<typeof edgeWith>>;
 

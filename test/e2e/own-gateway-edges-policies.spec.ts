@@ -7,6 +7,7 @@ import { claimEnds } from '../support/claimed-ends.js';
 import { complementOf } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
+import { makeIpPolicy } from '../support/ip-policies.js';
 import { type LogLine, OwnGateway } from '../support/own-gateway.js';
 import { addAccount } from '../support/principals.js';
 import { logIn, newKeyPair } from '../support/ssh-client.js';
@@ -27,18 +28,12 @@ interface Owner {
   readonly group: string;
 }
 
-async function create(client: ApiClient, path: string, body: object): Promise<string> {
-  const answer = await client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body.id;
-}
-
 async function ownerWithTunnel(client: ApiClient, gateway = trial): Promise<Owner> {
   const key = await newKeyPair();
-  await create(client, '/ssh_credentials', { public_key: key.publicKey });
+  await client.create('/ssh_credentials', { public_key: key.publicKey });
   const login = await logIn(gateway.port, key, '-R', `policies=1:0:127.0.0.1:${gateway.target.port}`);
   expect(login.isOpen ? 'open' : login.output()).toBe('open');
-  return { client, group: await create(client, '/backends/tunnel_group', { labels: { policies: '1' } }) };
+  return { client, group: (await client.create('/backends/tunnel_group', { labels: { policies: '1' } })).id };
 }
 
 const cleanUp: (() => Promise<unknown>)[] = [];
@@ -51,7 +46,7 @@ async function edgeWith(policy: string, { owner = own, host = '127.0.0.1', more 
   const port = await freePort('127.0.0.1');
   const hostport = `${host}:${port}`;
   const modules = { backend: { backend_id: owner.group }, traffic_policy: { value: policy }, ...more };
-  const id = await create(owner.client, '/edges/tcp', { hostports: [hostport], ...modules });
+  const { id } = await owner.client.create('/edges/tcp', { hostports: [hostport], ...modules });
   cleanUp.push(() => owner.client.delete(`/edges/tcp/${id}`));
   const change = async (value: string): Promise<void> => {
     const { status } = await owner.client.put(`/edges/tcp/${id}/traffic_policy`, { value });
@@ -61,17 +56,7 @@ async function edgeWith(policy: string, { owner = own, host = '127.0.0.1', more 
 }
 type Edge = Awaited<ReturnType<typeof edgeWith>>;
 
-async function ipPolicyWith(...rules: readonly string[]): Promise<string> {
-  const id = await create(own.client, '/ip_policies', {});
-  for (const rule of rules) await addRule(id, rule);
-  return id;
-}
-/** `rule` is such as `+10.0.0.0/8`. */
-const addRule = (id: string, rule: string): Promise<string> =>
-  create(own.client, '/ip_policy_rules', {
-    ...{ ip_policy_id: id, cidr: rule.slice(1) },
-    action: rule.startsWith('+') ? 'allow' : 'deny',
-  });
+const ipPolicyWith = async (...rules: readonly string[]): Promise<string> => (await makeIpPolicy(own.client, rules)).id;
 
 const HELLO = Buffer.from('hello');
 
@@ -233,7 +218,7 @@ describe('a change of a policy is in force for open connections', () => {
     await expectServed(edge);
     const [stays, ends] = [await open(edge.port), await open(edge.port, '127.0.0.2')];
     expect([stays.carries, ends.carries]).toEqual([true, true]);
-    await addRule(ipPolicy, '-127.0.0.2');
+    await own.client.create('/ip_policy_rules', { ip_policy_id: ipPolicy, cidr: '127.0.0.2', action: 'deny' });
     await eventually(() => expect(ends.isClosed()).toBe(true));
     expect(await stays.works()).toBe(true);
     stays.end();

@@ -24,19 +24,13 @@ beforeAll(async () => {
   [flooding, neighbour] = [await addAccount(trial.service), await addAccount(trial.service)];
 });
 
-async function created(by: TestPrincipal, path: string, body: object): Promise<string> {
-  const answer = await by.client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body.id;
-}
-
 /** The gateway may still have the changes of a flood before it. */
 const BEHIND_FLOOD_MS = 30_000;
 
 /** An edge of the account with a tunnel behind it. */
 async function servedEdge(by: TestPrincipal, label: string) {
   const key: KeyPair = await newKeyPair();
-  await created(by, '/ssh_credentials', { public_key: key.publicKey });
+  await by.client.create('/ssh_credentials', { public_key: key.publicKey });
   const login = await logIn(trial.port, key, '-R', `${label}:0:127.0.0.1:${trial.target.port}`);
   expect(login.isOpen ? 'open' : login.output()).toBe('open');
   const [name = '', value = ''] = label.split('=');
@@ -68,12 +62,12 @@ describe('while an account changes 25 edges of 1,000 hostports without pause', (
     const edges = await Promise.all(
       Array.from({ length: FLOODED }, (_, n) => {
         const hostports = Array.from({ length: 1_000 }, (_, port) => `${floodedHost(n)}:${20_000 + port}`);
-        return created(flooding, '/edges/tcp', { hostports });
+        return flooding.client.create('/edges/tcp', { hostports });
       }),
     );
     const served = await Promise.all([0, 1, 2].map((n) => servedEdge(neighbour, `neighbour=${n}`)));
     let isOver = false;
-    const floods = edges.map(async (id) => {
+    const floods = edges.map(async ({ id }) => {
       for (let n = 0; !isOver; n += 1) await flooding.client.patch(`/edges/tcp/${id}`, { description: String(n) });
     });
     const cutAfterMs: number[] = [];

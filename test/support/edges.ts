@@ -1,4 +1,3 @@
-import { expect } from '@jest/globals';
 import type { ApiClient } from './api-client.js';
 import { freePort } from './free-port.js';
 
@@ -11,10 +10,8 @@ export async function edgeTo(
 ) {
   const port = at ?? (await freePort('127.0.0.1'));
   const hostport = `127.0.0.1:${port}`;
-  const { body: group } = await client.post('/backends/tunnel_group', { labels });
-  const edge = { hostports: [hostport], backend: { backend_id: group.id }, ...modules };
-  const made = await client.post('/edges/tcp', edge);
-  expect(made).toMatchObject({ status: 201 });
-  const id: string = made.body.id;
-  return { id, path: `/edges/tcp/${id}`, group: group.id as string, port, hostport };
+  const group: string = (await client.create('/backends/tunnel_group', { labels })).id;
+  const edge = { hostports: [hostport], backend: { backend_id: group }, ...modules };
+  const id: string = (await client.create('/edges/tcp', edge)).id;
+  return { id, path: `/edges/tcp/${id}`, group, port, hostport };
 }

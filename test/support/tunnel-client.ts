@@ -8,7 +8,8 @@ import { stopAtEnd } from './leftovers.js';
 /** A well-behaved client of the library, whose tunnels lead to one port of this machine. */
 export class TunnelClient {
   readonly closed: Promise<void>;
-  private shown = '';
+  /** What its terminal has shown. */
+  shown = '';
 
   private constructor(readonly client: ssh2.Client) {
     this.closed = new Promise((resolve) => client.once('close', () => resolve()));
@@ -56,8 +57,8 @@ export class TunnelClient {
   }
 
   /** Resolves once its terminal shows this. */
-  shows(line: string): Promise<void> {
-    return eventually(() => expect(this.shown).toContain(line));
+  shows(line: string, patienceMs?: number): Promise<void> {
+    return eventually(() => expect(this.shown).toContain(line), patienceMs);
   }
 
   end(): void {
