@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from './support/api-client.js';
+import { holdAllWrites } from './support/decisions.js';
 import { makeIpPolicy } from './support/ip-policies.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -143,14 +144,9 @@ describe('POST /edges/tcp/{id}/check', () => {
 
   it('writes nothing: it answers while every table is locked against writes', async () => {
     const edge = await edgeOf([(await policyOf(['+192.0.2.0/24'])).id]);
-    const { rows } = await service.pool.query(
-      `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables where schemaname = 'public'`,
-    );
-    const holder = await service.pool.connect();
-    await holder.query(`begin; lock table ${rows[0].tables} in share mode`);
+    const held = await holdAllWrites(service.pool);
     const answer = await Promise.race([check(edge, { source: '192.0.2.7' }), sleep(3000, undefined, { ref: false })]);
-    await holder.query('rollback');
-    holder.release();
+    await held.release();
     expect(answer?.body.allowed).toBe(true);
   });
 

@@ -8,6 +8,7 @@ import { LogTail } from '../src/event-log/read/log-tail.js';
 import { startSwallowingProxy } from './support/answer-swallowing-proxy.js';
 import { type TestCredential, upload } from './support/decisions.js';
 import { EventStream } from './support/event-stream.js';
+import { until } from './support/eventually.js';
 import { startInstance } from './support/instance.js';
 import { newPublicKey } from './support/keys.js';
 import { addManyCredentials } from './support/many-credentials.js';
@@ -69,15 +70,6 @@ function textOf(stream: Readable): () => string {
     text += part;
   });
   return () => text;
-}
-
-/** Fails when it takes more than the patience of a busy machine. */
-async function until(isSo: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000;
-  while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`in vain: ${isSo}`);
-    await sleep(2);
-  }
 }
 
 interface Change {

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { complementOf, exchange, tcpServer } from '../support/echo-target.js';
+import { carry, complementOf, exchange, tcpServer, visit } from '../support/echo-target.js';
 import { edgeTo } from '../support/edges.js';
+import { until } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { type KeyPair, type Login, logIn } from '../support/ssh-client.js';
@@ -45,38 +45,11 @@ const HELLO = Buffer.from('hello');
 const answers = async (port: number): Promise<boolean> =>
   (await exchange('127.0.0.1', port, HELLO).catch(() => HELLO)).equals(complementOf(HELLO));
 
-/** One second is the guarantee; the rest is the patience of a busy machine. */
-async function until(isSo: () => boolean | Promise<boolean>, patienceMs = 3_000): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`in vain: ${isSo}`);
-    await sleep(20);
-  }
-}
-
 /** Whether a client was closed for this reason now. */
 async function isRefused(port: number, outcome: string): Promise<boolean> {
   const count = async () => new RegExp(`outcome="${outcome}"} (\\d+)`).exec(await trial.metrics())?.[1];
   const before = await count();
   return !(await answers(port)) && (await count()) !== before;
-}
-
-/** A connection that stays, and shows whether it still carries bytes. */
-async function stay(port: number) {
-  const socket = connect({ port, host: '127.0.0.1' });
-  let isClosed = false;
-  socket
-    .on('error', () => undefined)
-    .once('close', () => {
-      isClosed = true;
-    });
-  const works = async (): Promise<void> => {
-    socket.write(HELLO);
-    const [data] = await once(socket, 'data');
-    expect(complementOf(data)).toEqual(HELLO);
-  };
-  await works();
-  return { works, isClosed: () => isClosed, end: () => socket.destroy() };
 }
 
 const named = (name: string, port?: number) => tcpServer((socket) => socket.end(name), port);
@@ -135,13 +108,13 @@ describe('within a second of a change', () => {
     const { port } = await edgeFor('rules=1', { ip_restriction: { ip_policy_ids: [policy] } });
     await tunnel('rules=1');
     await until(() => answers(port));
-    const connection = await stay(port);
+    const connection = await visit(port);
     await create('/ip_policy_rules', { ip_policy_id: policy, cidr: '127.0.0.1', action: 'allow' });
     await trial.service.admin.delete(`/ip_policy_rules/${allow}`);
     await sleep(300);
-    await connection.works();
+    await carry(connection);
     await create('/ip_policy_rules', { ip_policy_id: policy, cidr: '127.0.0.0/8', action: 'deny' });
-    await until(connection.isClosed);
+    await until(() => connection.destroyed);
     expect(await answers(port)).toBe(false);
     expect(await trial.metrics()).toMatch(/outcome="not_allowed"} [1-9]/);
   });
@@ -150,14 +123,14 @@ describe('within a second of a change', () => {
     const { port, group, path } = await edgeFor('labels=1');
     await tunnel('labels=1');
     await until(() => answers(port));
-    const connection = await stay(port);
+    const connection = await visit(port);
     const same = await groupOf('labels=1');
     await patch(path, { backend: { backend_id: same } });
     await patch(`/backends/tunnel_group/${group}`, { labels: { labels: '2' } });
     await sleep(300);
-    await connection.works();
+    await carry(connection);
     await patch(`/backends/tunnel_group/${same}`, { labels: { labels: '2' } });
-    await until(connection.isClosed);
+    await until(() => connection.destroyed);
     expect(await answers(port)).toBe(false);
   });
 
@@ -165,13 +138,13 @@ describe('within a second of a change', () => {
     const { port, path, group } = await edgeFor('moved=1');
     await tunnel('moved=1');
     await until(() => answers(port));
-    const connection = await stay(port);
+    const connection = await visit(port);
     const further = await freePort('127.0.0.1');
     await patch(path, { hostports: [`127.0.0.1:${port}`, `127.0.0.1:${further}`] });
     await until(() => answers(further));
-    await connection.works();
+    await carry(connection);
     await patch(path, { hostports: [`127.0.0.1:${further}`] });
-    await until(connection.isClosed);
+    await until(() => connection.destroyed);
     await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
     await patch(path, { backend: { backend_id: group, enabled: false } });
     await until(async () => !(await answers(further)));
@@ -183,8 +156,8 @@ describe('within a second of a change', () => {
     const { port, path } = await edgeFor('expiring=1', { expires_at });
     await tunnel('expiring=1');
     await until(() => answers(port));
-    const connection = await stay(port);
-    await until(connection.isClosed, 8_000);
+    const connection = await visit(port);
+    await until(() => connection.destroyed, 8_000);
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at));
     expect(Date.now()).toBeLessThan(Date.parse(expires_at) + 1_500);
     expect(await answers(port)).toBe(false);

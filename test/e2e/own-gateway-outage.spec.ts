@@ -1,12 +1,9 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { GatewaySettings } from '../../src/gateway/settings-table.js';
-import { exchange } from '../support/echo-target.js';
+import { exchange, visit } from '../support/echo-target.js';
 import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
-import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { PickyProxy } from '../support/picky-proxy.js';
 import { addAccount } from '../support/principals.js';
@@ -33,16 +30,6 @@ async function gatewayBehind(proxy: PickyProxy, settings: Partial<GatewaySetting
 
 const enter = (gateway: OwnGateway, key: KeyPair): Promise<TunnelClient> =>
   TunnelClient.logIn(gateway.port, key.file, gateway.target.port);
-
-/** A connection that has carried bytes. */
-async function visit(port: number): Promise<Socket> {
-  const visitor = connect(port, HOST);
-  stopAtEnd(async () => void visitor.destroy());
-  visitor.write('hello');
-  await once(visitor, 'data');
-  visitor.on('error', () => undefined).resume();
-  return visitor;
-}
 
 const isServed = async (port: number): Promise<boolean> =>
   (await exchange(HOST, port, Buffer.from('x')).catch(() => Buffer.alloc(0))).length === 1;

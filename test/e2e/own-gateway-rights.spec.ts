@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { complementOf, exchange } from '../support/echo-target.js';
+import { carry, exchange, visit } from '../support/echo-target.js';
 import { eventually } from '../support/eventually.js';
 import { expireNow } from '../support/expire.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
@@ -31,15 +30,6 @@ async function openTunnel(gateway: OwnGateway, ...rules: string[]): Promise<Tunn
   return { key, port, login, visitor: await visit(port) };
 }
 
-async function visit(port: number): Promise<Socket> {
-  const visitor = connect(port, '127.0.0.1');
-  visitor.on('error', () => undefined);
-  visitor.write('hello');
-  const [answer] = await once(visitor, 'data');
-  expect(answer).toEqual(complementOf(Buffer.from('hello')));
-  return visitor;
-}
-
 /** Waits until the listener and the connections through it are gone; returns the time that it took. */
 async function closed({ port, visitor }: Tunnel): Promise<number> {
   const started = performance.now();
@@ -49,8 +39,7 @@ async function closed({ port, visitor }: Tunnel): Promise<number> {
 }
 
 async function expectOpen({ port, visitor }: Tunnel): Promise<void> {
-  visitor.write('still');
-  expect((await once(visitor, 'data'))[0]).toEqual(complementOf(Buffer.from('still')));
+  await carry(visitor);
   (await visit(port)).destroy();
 }
 

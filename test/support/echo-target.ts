@@ -74,3 +74,19 @@ export async function exchange(host: string, port: number, bytes: Buffer): Promi
     socket.write(bytes);
   });
 }
+
+/** A connection that has carried bytes to the target and back. */
+export async function visit(port: number): Promise<Socket> {
+  const visitor = connect(port, '127.0.0.1').on('error', () => undefined);
+  stopAtEnd(async () => void visitor.destroy());
+  await carry(visitor);
+  return visitor.resume();
+}
+
+/** Fails if the connection carries no bytes. */
+export async function carry(visitor: Socket): Promise<void> {
+  const bytes = Buffer.from('hello');
+  visitor.write(bytes);
+  const [answer] = await once(visitor, 'data');
+  if (!complementOf(bytes).equals(answer)) throw new Error('the bytes are not those of the target');
+}
