@@ -8,21 +8,24 @@ import { blocksIn, blocksOf } from './support/documents.js';
 import { ADMIN_KEY, startService } from './support/service.js';
 import { Terminal } from './support/terminal.js';
 
-it.each<['reservations' | 'traffic-policies', number]>([
-  ['reservations', 2],
-  ['traffic-policies', 0],
-])('docs/%s.md can be followed word by word, with the pools that it names: %d', async (page, pools) => {
-  const [settings] = blocksIn(`docs/${page}.md`).filter(({ language }) => language === 'dotenv');
-  const { addressPools } = readConfig(Object.fromEntries(parseSettingsFile(settings?.text ?? '')));
-  expect(addressPools).toHaveLength(pools);
-  const service = await startService({ addressPools });
-  const cwd = await mkdtemp(join(tmpdir(), 'tas-document-'));
-  const terminal = Terminal.open({ cwd, env: { PATH: process.env.PATH ?? '', HOME: cwd, API: service.app.url } });
-  // The terminal of the tour.
-  await terminal.run(`AUTH="Authorization: Bearer ${ADMIN_KEY}"; JSON="Content-Type: application/json"
+it.each([
+  ['reservations', 2, blocksOf('reservations')],
+  ['traffic-policies', 0, blocksOf('traffic-policies')],
+] as const)(
+  'docs/%s.md can be followed word by word, with the pools that it names: %d',
+  async (page, pools, blocks) => {
+    const [settings] = blocksIn(`docs/${page}.md`).filter(({ language }) => language === 'dotenv');
+    const { addressPools } = readConfig(Object.fromEntries(parseSettingsFile(settings?.text ?? '')));
+    expect(addressPools).toHaveLength(pools);
+    const service = await startService({ addressPools });
+    const cwd = await mkdtemp(join(tmpdir(), 'tas-document-'));
+    const terminal = Terminal.open({ cwd, env: { PATH: process.env.PATH ?? '', HOME: cwd, API: service.app.url } });
+    // The terminal of the tour.
+    await terminal.run(`AUTH="Authorization: Bearer ${ADMIN_KEY}"; JSON="Content-Type: application/json"
     field() { node -p "JSON.parse(require('fs').readFileSync(0)).$1"; }`);
-  await terminal.runAll(blocksOf(page));
-  await terminal.close();
-  await service.stop();
-  await rm(cwd, { recursive: true });
-});
+    await terminal.runAll(blocks);
+    await terminal.close();
+    await service.stop();
+    await rm(cwd, { recursive: true });
+  },
+);

@@ -65,15 +65,6 @@ describe('a login', () => {
     ]);
   });
 
-  it('with several keys has a line for each of them', async () => {
-    const keys = await Promise.all([1, 2, 3].map(() => newKeyPair()));
-    const [first, ...others] = keys as [KeyPair, ...KeyPair[]];
-    await runSsh(gateway.port, first, ['-N', ...others.flatMap(({ file }) => ['-i', file])]);
-    for (const key of keys) {
-      expect(await linesWith({ event: 'login_refused', fingerprint: await fingerprintOf(key) })).toHaveLength(1);
-    }
-  });
-
   it('whose client leaves before its answer has a line, and only one', async () => {
     const key = await newKeyPair();
     const client = await RawSshClient.connect(gateway.port);
