@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from './support/api-client.js';
-import { type TestCredential, untilWritten, upload } from './support/decisions.js';
+import { holdAllWrites, type TestCredential, untilWritten, upload } from './support/decisions.js';
 import { expireNow } from './support/expire.js';
 import { newPublicKey } from './support/keys.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
@@ -188,14 +188,9 @@ describe('POST /ssh_credentials/{id}/check', () => {
 
   it('writes nothing: it answers while every table is locked against writes', async () => {
     const credential = await credentialOf();
-    const { rows } = await service.pool.query(
-      `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables where schemaname = 'public'`,
-    );
-    const holder = await service.pool.connect();
-    await holder.query(`begin; lock table ${rows[0].tables} in share mode`);
+    const held = await holdAllWrites(service.pool);
     expect((await check(credential, { target: APP })).body.allowed).toBe(true);
-    await holder.query('rollback');
-    holder.release();
+    await held.release();
   });
 
   it.each([

@@ -23,10 +23,27 @@ it('each pattern of a room finds a file', () => {
   expect(idle).toEqual([]);
 });
 
+it('each folder of the gateway, the rules and the kernel asks for suites, also a file of it that is new', () => {
+  const folders = ['gateway', 'rules'].flatMap((room) =>
+    readdirSync(`${REPOSITORY}/src/${room}`, { withFileTypes: true }).map((one) =>
+      one.isDirectory() ? `${room}/${one.name}/new.ts` : `${room}/new.ts`,
+    ),
+  );
+  expect([...folders, 'kernel/new.ts'].filter((path) => suitesOf([`src/${path}`])[0]?.[1] === JOURNEYS[1])).toEqual([]);
+});
+
 it.each<[string, string[][]]>([
   ['docs/api.md', [['e2e', 'journeys']]],
   ['src/gateway/ssh/limits.spec.ts', [['e2e', 'journeys']]],
   ['README.md', [['e2e', 'journeys|tour']]],
+  ['src/gateway/proxy-protocol/read-header.ts', [['e2e', 'journeys|own-gateway-balancer']]],
+  [
+    'src/gateway/http/visitor.ts',
+    [
+      ['e2e', 'journeys|own-gateway-(http|names|caddy)'],
+      ['load', 'names'],
+    ],
+  ],
   [
     'test/faults/kills.spec.ts',
     [

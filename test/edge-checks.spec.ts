@@ -1,11 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
-import { parseSource } from '../src/rules/ip-rules/address.js';
-import { compilePolicy, type IpRule } from '../src/rules/ip-rules/ip-policy.js';
-import { decideSource } from '../src/rules/ip-rules/ip-restriction.js';
-import { parseCidr } from '../src/rules/ip-rules/network.js';
 import type { ApiClient } from './support/api-client.js';
+import { holdAllWrites } from './support/decisions.js';
 import { makeIpPolicy } from './support/ip-policies.js';
 import { addAccount, addBot, addUser, type TestPrincipal } from './support/principals.js';
 import { refusalsOf } from './support/refusals.js';
@@ -22,12 +18,6 @@ afterAll(() => service.stop());
 
 const { eventCount, expectRefusal } = refusalsOf(() => service);
 
-const created = async (path: string, body: object, client: ApiClient = account.client) => {
-  const answer = await client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body;
-};
-
 const policyOf = (rules: readonly string[], client = account.client) => makeIpPolicy(client, rules);
 
 let hostports = 0;
@@ -36,7 +26,12 @@ const edgeOf = (ip_policy_ids: readonly string[] | undefined, more: object = {})
   hostports += 1;
   const ip_restriction = ip_policy_ids && { ip_policy_ids };
   const backend = { backend_id: 'bkdtg_1' };
-  return created('/edges/tcp', { hostports: [`edge.example:${hostports}`], ip_restriction, backend, ...more });
+  return account.client.create('/edges/tcp', {
+    hostports: [`edge.example:${hostports}`],
+    ip_restriction,
+    backend,
+    ...more,
+  });
 };
 
 const check = (edge: { readonly id: string }, body: object, client: ApiClient = account.client) =>
@@ -93,7 +88,11 @@ describe('POST /edges/tcp/{id}/check', () => {
     const edge = await edgeOf([policy.id]);
     const reasonOf = async () => (await check(edge, { source: '192.0.2.7' })).body.reason;
     const reasons = [await reasonOf()];
-    const denial = await created('/ip_policy_rules', { ip_policy_id: policy.id, cidr: '192.0.2.7', action: 'deny' });
+    const denial = await account.client.create('/ip_policy_rules', {
+      ip_policy_id: policy.id,
+      cidr: '192.0.2.7',
+      action: 'deny',
+    });
     reasons.push(await reasonOf());
     await account.client.patch(`/ip_policy_rules/${denial.id}`, { cidr: '192.0.2.8' });
     reasons.push(await reasonOf());
@@ -131,45 +130,6 @@ describe('POST /edges/tcp/{id}/check', () => {
     expect(body).toEqual({ allowed: false, reason: 'policy_unknown', ...UNMATCHED, unknown_ip_policies });
   });
 
-  it('answers as all rules of the policies do together, for any rules and address', async () => {
-    const byte = fc.constantFrom(0, 1, 128, 255);
-    const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join('.'));
-    const ipv6 = fc.tuple(byte, byte, byte).map(([a, b, c]) => `2001:db8:${a.toString(16)}::${b.toString(16)}:${c}`);
-    const cidr = fc.oneof(
-      fc.tuple(ipv4, fc.constantFrom(0, 1, 8, 9, 16, 24, 32)),
-      fc.tuple(ipv6, fc.constantFrom(0, 32, 48, 112, 128)),
-    );
-    const rule = fc.tuple(fc.constantFrom('+', '-'), cidr).map(([sign, [address, length]]) => {
-      const [, network = `${address}/${address.includes(':') ? 128 : 32}`] =
-        /send (\S+) for the network/.exec(messageOf(() => parseCidr(`${address}/${length}`, 'c'))) ?? [];
-      return `${sign}${network}`;
-    });
-    const rules = fc.uniqueArray(rule, { selector: (text) => text.slice(1), maxLength: 6 });
-    const sources = fc.array(fc.oneof(ipv4, ipv6), { minLength: 5, maxLength: 5 });
-    const property = fc.asyncProperty(rules, rules, sources, async (first, second, addresses) => {
-      const policies = [await policyOf(first), await policyOf(second)];
-      const edge = await edgeOf(policies.map(({ id }) => id));
-      const compiled = policies.map(({ id, rules: made }) => {
-        const all = Object.entries(made).map(([text, { id: ruleId }]): IpRule => {
-          return { id: ruleId, cidr: text.slice(1), action: text.startsWith('+') ? 'allow' : 'deny' };
-        });
-        return [id, compilePolicy(all)] as const;
-      });
-      for (const source of addresses) {
-        const { body } = await check(edge, { source });
-        const address = parseSource(source) ?? { bits: 32, value: 0n };
-        const expected = decideSource(
-          edge.ip_restriction && { enabled: true, ip_policy_ids: policies.map(({ id }) => id) },
-          new Map(compiled),
-          address,
-        );
-        expect([body.allowed, body.reason]).toEqual([expected.allowed, expected.reason]);
-        expect(body.matched_rule?.id).toBe(expected.rule?.id);
-      }
-    });
-    await fc.assert(property, { numRuns: 10 });
-  });
-
   it('is recorded nowhere, and uses no Idempotency-Key up', async () => {
     const edge = await edgeOf([]);
     const headers = { 'idempotency-key': 'edge-check-1' };
@@ -184,14 +144,9 @@ describe('POST /edges/tcp/{id}/check', () => {
 
   it('writes nothing: it answers while every table is locked against writes', async () => {
     const edge = await edgeOf([(await policyOf(['+192.0.2.0/24'])).id]);
-    const { rows } = await service.pool.query(
-      `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables where schemaname = 'public'`,
-    );
-    const holder = await service.pool.connect();
-    await holder.query(`begin; lock table ${rows[0].tables} in share mode`);
+    const held = await holdAllWrites(service.pool);
     const answer = await Promise.race([check(edge, { source: '192.0.2.7' }), sleep(3000, undefined, { ref: false })]);
-    await holder.query('rollback');
-    holder.release();
+    await held.release();
     expect(answer?.body.allowed).toBe(true);
   });
 
@@ -223,14 +178,6 @@ describe('POST /edges/tcp/{id}/check', () => {
   });
 });
 
-const messageOf = (run: () => unknown): string => {
-  try {
-    return `send ${run()} for the network`;
-  } catch (error) {
-    return String(error);
-  }
-};
-
 describe('GET /ssh_gateway/edges', () => {
   const find = async ({ hostports: [hostport = ''] }: { readonly hostports: readonly string[] }, source?: string) => {
     const query = new URLSearchParams({ hostport, ...(source !== undefined && { source }) });
@@ -242,7 +189,7 @@ describe('GET /ssh_gateway/edges', () => {
   it('carries the rules of the policies and the labels of the tunnel group', async () => {
     const policy = await policyOf(['+10.0.0.0/8', '-10.1.0.0/16']);
     const empty = await policyOf([]);
-    const group = await created('/backends/tunnel_group', { labels: { app: 'build', zone: 'eu' } });
+    const group = await account.client.create('/backends/tunnel_group', { labels: { app: 'build', zone: 'eu' } });
     const named = [policy.id, 'elsewhere', empty.id, policy.id];
     const edge = await edgeOf(named, { backend: { backend_id: group.id } });
     const rule = (text: string, action: string) => ({ id: policy.rules[text]?.id, cidr: text.slice(1), action });
@@ -266,7 +213,7 @@ describe('GET /ssh_gateway/edges', () => {
   });
 
   it('has no tunnel group for another backend, or for one that the service does not have', async () => {
-    const foreign = await created('/backends/tunnel_group', { labels: { a: 'b' } }, other.client);
+    const foreign = await other.client.create('/backends/tunnel_group', { labels: { a: 'b' } });
     for (const backend_id of ['bkdhr_1', 'bkdtg_1', foreign.id]) {
       const edge = await edgeOf(undefined, { backend: { backend_id } });
       expect(await find(edge)).toMatchObject({ edge: { id: edge.id }, tunnel_group: null, ip_policies: [] });
@@ -344,7 +291,7 @@ describe('an edge beyond a maximum', () => {
     expect((await check(edge, { source: SOURCE })).body).toMatchObject({ allowed: true, not_served: [] });
     const whole = await told(edge);
     expect(whole.ip_policies.map(({ rules }: { rules: object[] }) => rules.length)).toEqual([4_999, 1]);
-    const further = await created('/ip_policy_rules', {
+    const further = await account.client.create('/ip_policy_rules', {
       ip_policy_id: other.id,
       cidr: '192.0.3.0/24',
       action: 'allow',

@@ -26,12 +26,8 @@ afterAll(async () => {
   await copy.stop();
   await service.stop();
 });
-
-const create = async (path: string, body: object, { client } = ours): Promise<string> => {
-  const answer = await client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body.id;
-};
+const create = async (path: string, body: object, { client } = ours): Promise<string> =>
+  (await client.create(path, body)).id;
 const edgeAt = (hostports: readonly string[], more: object = {}, by = ours) =>
   create('/edges/tcp', { hostports, backend: { backend_id: 'bkdtg_1' }, ...more }, by);
 

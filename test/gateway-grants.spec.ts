@@ -49,13 +49,10 @@ async function addCredentials({ id }: TestCredential, count: number): Promise<vo
 }
 
 describe('the rules that count', () => {
-  it.each([
-    ['few', ['bind:app.example.com']],
-    ['a thousand', BIG_ACL],
-  ])('are those of the row, even if it was changed by hand under the same version: %s rules', async (_, acl) => {
+  it('are those of the row, even if it was changed by hand under the same version', async () => {
     const credential = await newCredential(['bind:web.example.com']);
     expect(await ask(credential)).toMatchObject({ allowed: false, version: 1 });
-    await setAcl(credential, acl);
+    await setAcl(credential, BIG_ACL);
     expect(await ask(credential)).toMatchObject({ allowed: true, version: 1 });
     expect(await lineOf(credential)).toContain('"app.example.com:*"');
     await setAcl(credential, ['bind:web.example.com']);

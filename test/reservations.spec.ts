@@ -122,86 +122,71 @@ describe('a pool', () => {
 
   it('without a region serves every region, and the address keeps the one that was asked for', async () => {
     const nameless = await startService({ ...GATEWAY, addressPools: POOLS.map((pool) => ({ ...pool, region: '' })) });
-    try {
-      for (const region of ['us', '']) {
-        expect((await reserve('reserved_addrs', { region }, nameless.admin)).region).toBe(region);
-      }
-      const addr = '1.tcp.example.com:20000';
-      expect((await reserve('reserved_addrs', { addr, region: 'ap' }, nameless.admin)).region).toBe('ap');
-    } finally {
-      await nameless.stop();
+    for (const region of ['us', '']) {
+      expect((await reserve('reserved_addrs', { region }, nameless.admin)).region).toBe(region);
     }
+    const addr = '1.tcp.example.com:20000';
+    expect((await reserve('reserved_addrs', { addr, region: 'ap' }, nameless.admin)).region).toBe('ap');
+    await nameless.stop();
   });
 
   it('gives a deleted address again after its rest', async () => {
     const hasty = await startService({ ...SETTINGS, reservationRestMs: 0 });
-    try {
-      for (let round = 0; round < 5; round += 1) {
-        const { id } = await reserve('reserved_addrs', { region: 'us' }, hasty.admin);
-        expect((await hasty.admin.delete(`/reserved_addrs/${id}`)).status).toBe(204);
-      }
-    } finally {
-      await hasty.stop();
+    for (let round = 0; round < 5; round += 1) {
+      const { id } = await reserve('reserved_addrs', { region: 'us' }, hasty.admin);
+      expect((await hasty.admin.delete(`/reserved_addrs/${id}`)).status).toBe(204);
     }
+    await hasty.stop();
   });
 
   it('chooses nothing for a repetition under an Idempotency-Key: it answers as before, though no address is left', async () => {
     const tiny = await startService({ ...GATEWAY, addressPools: [{ ...POOLS[1], to: 30_000 } as (typeof POOLS)[0]] });
-    try {
-      const once = { 'idempotency-key': 'only-one' };
-      const [first, again] = [
-        await tiny.admin.post('/reserved_addrs', {}, once),
-        await tiny.admin.post('/reserved_addrs', {}, once),
-      ];
-      expect([first.status, again.status]).toEqual([201, 201]);
-      expect(again.body).toEqual(first.body);
-      expect((await tiny.admin.post('/reserved_addrs', {})).status).toBe(409);
-    } finally {
-      await tiny.stop();
-    }
+    const once = { 'idempotency-key': 'only-one' };
+    const [first, again] = [
+      await tiny.admin.post('/reserved_addrs', {}, once),
+      await tiny.admin.post('/reserved_addrs', {}, once),
+    ];
+    expect([first.status, again.status]).toEqual([201, 201]);
+    expect(again.body).toEqual(first.body);
+    expect((await tiny.admin.post('/reserved_addrs', {})).status).toBe(409);
+    await tiny.stop();
   });
 
   it('that was set under a domain which another account has already gives no address, and says so', async () => {
     const older = await startService(GATEWAY);
-    try {
-      const stranger = await addAccount(older);
-      await reserve('reserved_domains', { domain: '*.tcp.example.com' }, stranger.client);
-      const later = await startCopy(older, SETTINGS);
-      const refused = await later.admin.post('/reserved_addrs', { region: 'eu' });
-      expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('no free address') } });
-      const own = await new ApiClient(later.app.url, stranger.client.token).post('/reserved_addrs', { region: 'eu' });
-      expect(own.status).toBe(201);
-      await later.stop();
-    } finally {
-      await older.stop();
-    }
+    const stranger = await addAccount(older);
+    await reserve('reserved_domains', { domain: '*.tcp.example.com' }, stranger.client);
+    const later = await startCopy(older, SETTINGS);
+    const refused = await later.admin.post('/reserved_addrs', { region: 'eu' });
+    expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('no free address') } });
+    const own = await new ApiClient(later.app.url, stranger.client.token).post('/reserved_addrs', { region: 'eu' });
+    expect(own.status).toBe(201);
+    await later.stop();
+    await older.stop();
   });
 
   it('gives 500 clients at two instances 500 different addresses, and the proof agrees', async () => {
     const own = await startService(SETTINGS);
     const copy = await startCopy(own, SETTINGS);
-    try {
-      const stranger = await addAccount(own);
-      const clients = [own.admin, stranger.client, copy.admin, stranger.client];
-      const answers: Answer[] = [];
-      let left = 500;
-      const work = async (client: ApiClient): Promise<void> => {
-        while (left > 0) {
-          left -= 1;
-          answers.push(await client.post('/reserved_addrs', { region: 'eu' }));
-        }
-      };
-      await Promise.all(Array.from({ length: 64 }, (_, k) => work(clients[k % 4] as ApiClient)));
-      expect(answers.filter(({ status }) => status !== 201).map(({ body }) => body.msg)).toEqual([]);
-      expect(new Set(answers.map(({ body }) => body.addr)).size).toBe(500);
-      const refused = await own.admin.post('/reserved_addrs', { region: 'eu' });
-      expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('no free address') } });
-      for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(own.pool, model);
-      expect(await provenOf(own.app.database)).toMatchObject({ faults: [], differences: [] });
-    } finally {
-      await copy.stop();
-      await own.stop();
-    }
+    const stranger = await addAccount(own);
+    const clients = [own.admin, stranger.client, copy.admin, stranger.client];
+    const answers: Answer[] = [];
+    let left = 500;
+    const work = async (client: ApiClient): Promise<void> => {
+      while (left > 0) {
+        left -= 1;
+        answers.push(await client.post('/reserved_addrs', { region: 'eu' }));
+      }
+    };
+    await Promise.all(Array.from({ length: 64 }, (_, k) => work(clients[k % 4] as ApiClient)));
+    expect(answers.filter(({ status }) => status !== 201).map(({ body }) => body.msg)).toEqual([]);
+    expect(new Set(answers.map(({ body }) => body.addr)).size).toBe(500);
+    const refused = await own.admin.post('/reserved_addrs', { region: 'eu' });
+    expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('no free address') } });
+    for (const model of READ_MODELS) await expectRowsToBeTheFoldOfTheLog(own.pool, model);
+    expect(await provenOf(own.app.database)).toMatchObject({ faults: [], differences: [] });
+    await copy.stop();
+    await own.stop();
   });
 });
 
@@ -284,18 +269,15 @@ describe('a reserved domain', () => {
       publicUrl: 'https://Tunnels.example.com:8443/api',
       unreservableHosts: ['gateway.example.org'],
     });
-    try {
-      for (const domain of ['tunnels.example.com', '*.example.com', '*.tunnels.example.com', 'GATEWAY.example.org']) {
-        const answer = await own.admin.post('/reserved_domains', { domain });
-        expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
-      }
-      await reserve('reserved_domains', { domain: 'x.tunnels.example.com' }, own.admin);
-      const address = await own.admin.post('/reserved_addrs', { addr: 'gateway.example.org:22' });
-      expect(address).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
-      await reserve('reserved_addrs', { addr: 'tunnels.example.com:22' }, own.admin);
-    } finally {
-      await own.stop();
+    for (const domain of ['tunnels.example.com', '*.example.com', '*.tunnels.example.com', 'GATEWAY.example.org']) {
+      const answer = await own.admin.post('/reserved_domains', { domain });
+      expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
     }
+    await reserve('reserved_domains', { domain: 'x.tunnels.example.com' }, own.admin);
+    const address = await own.admin.post('/reserved_addrs', { addr: 'gateway.example.org:22' });
+    expect(address).toMatchObject({ status: 409, body: { msg: expect.stringContaining('all accounts share') } });
+    await reserve('reserved_addrs', { addr: 'tunnels.example.com:22' }, own.admin);
+    await own.stop();
   });
 
   it.each([
@@ -412,18 +394,15 @@ describe('what rests', () => {
 
   it('counts for the maximum of its account, until it is reserved again', async () => {
     const small = await startService({ ...GATEWAY, maxReservations: 2 });
-    try {
-      const { id, addr } = await reserve('reserved_addrs', { addr: 'a.example.com:1' }, small.admin);
-      await reserve('reserved_addrs', { addr: 'a.example.com:2' }, small.admin);
-      await small.admin.delete(`/reserved_addrs/${id}`);
-      const refused = await small.admin.post('/reserved_addrs', { addr: 'a.example.com:3' });
-      expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('that rest') } });
-      const again = await reserve('reserved_addrs', { addr }, small.admin);
-      expect((await small.pool.query('select from resting_names')).rowCount).toBe(0);
-      expect((await small.admin.delete(`/reserved_addrs/${again.id}`)).status).toBe(204);
-    } finally {
-      await small.stop();
-    }
+    const { id, addr } = await reserve('reserved_addrs', { addr: 'a.example.com:1' }, small.admin);
+    await reserve('reserved_addrs', { addr: 'a.example.com:2' }, small.admin);
+    await small.admin.delete(`/reserved_addrs/${id}`);
+    const refused = await small.admin.post('/reserved_addrs', { addr: 'a.example.com:3' });
+    expect(refused).toMatchObject({ status: 409, body: { msg: expect.stringContaining('that rest') } });
+    const again = await reserve('reserved_addrs', { addr }, small.admin);
+    expect((await small.pool.query('select from resting_names')).rowCount).toBe(0);
+    expect((await small.admin.delete(`/reserved_addrs/${again.id}`)).status).toBe(204);
+    await small.stop();
   });
 
   it('goes from the table ten minutes after its end, 100 rows at each deletion', async () => {
@@ -445,23 +424,20 @@ describe('what rests', () => {
 describe('the maximum of an account', () => {
   it('counts addresses and domains together, and other accounts not', async () => {
     const small = await startService({ ...GATEWAY, maxReservations: 3 });
-    try {
-      const stranger = await addAccount(small);
-      await reserve('reserved_domains', { domain: 'a.example.com' }, stranger.client);
-      for (const port of [1, 2]) await reserve('reserved_addrs', { addr: `b.example.com:${port}` }, small.admin);
-      await reserve('reserved_domains', { domain: 'c.example.com' }, small.admin);
-      for (const [path, body] of [
-        ['/reserved_addrs', { addr: 'b.example.com:3' }],
-        ['/reserved_domains', { domain: 'd.example.com' }],
-      ] as const) {
-        const answer = await small.admin.post(path, body);
-        expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('MAX_RESERVATIONS') } });
-      }
-      const noPool = await small.admin.post('/reserved_addrs', {});
-      expect(noPool).toMatchObject({ status: 400, body: { msg: expect.stringContaining('ADDRESS_POOL') } });
-    } finally {
-      await small.stop();
+    const stranger = await addAccount(small);
+    await reserve('reserved_domains', { domain: 'a.example.com' }, stranger.client);
+    for (const port of [1, 2]) await reserve('reserved_addrs', { addr: `b.example.com:${port}` }, small.admin);
+    await reserve('reserved_domains', { domain: 'c.example.com' }, small.admin);
+    for (const [path, body] of [
+      ['/reserved_addrs', { addr: 'b.example.com:3' }],
+      ['/reserved_domains', { domain: 'd.example.com' }],
+    ] as const) {
+      const answer = await small.admin.post(path, body);
+      expect(answer).toMatchObject({ status: 409, body: { msg: expect.stringContaining('MAX_RESERVATIONS') } });
     }
+    const noPool = await small.admin.post('/reserved_addrs', {});
+    expect(noPool).toMatchObject({ status: 400, body: { msg: expect.stringContaining('ADDRESS_POOL') } });
+    await small.stop();
   });
 });
 

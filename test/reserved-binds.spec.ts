@@ -247,28 +247,25 @@ describe('gateways', () => {
     const one = await startService({
       gatewayTokens: [{ token: GATEWAY_TOKEN }, { token: TOKEN_OF_ONE, accountId: 'ac_3MSH1YH1pfqRL0tXy3dC8OFwmhq' }],
     });
-    try {
-      const streams = await Promise.all(
-        [GATEWAY_TOKEN, TOKEN_OF_ONE].map((token) => EventStream.open(`${one.app.url}/ssh_gateway/changes`, token)),
-      );
-      await Promise.all(streams.map((stream) => stream.until(1)));
-      const expectTold = async (count: number, name: string): Promise<void> => {
-        for (const [n, stream] of streams.entries()) {
-          await stream.until(count);
-          const data = n === 0 ? { names: [name], of_others: false } : { names: [], of_others: true };
-          expect(stream.messages.slice(count - 1)).toMatchObject([{ event: 'reserved', data }]);
-        }
-      };
-      const { body } = await one.admin.post('/reserved_domains', { domain: '*.a.example' });
-      await expectTold(2, '*.a.example');
-      await one.admin.patch(`/reserved_domains/${body.id}`, { description: 'x' });
-      await one.admin.post('/reserved_addrs', { addr: 'b.example:1' });
-      await expectTold(3, 'b.example:1');
-      await one.admin.delete(`/reserved_domains/${body.id}`);
-      await expectTold(4, '*.a.example');
-    } finally {
-      await one.stop();
-    }
+    const streams = await Promise.all(
+      [GATEWAY_TOKEN, TOKEN_OF_ONE].map((token) => EventStream.open(`${one.app.url}/ssh_gateway/changes`, token)),
+    );
+    await Promise.all(streams.map((stream) => stream.until(1)));
+    const expectTold = async (count: number, name: string): Promise<void> => {
+      for (const [n, stream] of streams.entries()) {
+        await stream.until(count);
+        const data = n === 0 ? { names: [name], of_others: false } : { names: [], of_others: true };
+        expect(stream.messages.slice(count - 1)).toMatchObject([{ event: 'reserved', data }]);
+      }
+    };
+    const { body } = await one.admin.post('/reserved_domains', { domain: '*.a.example' });
+    await expectTold(2, '*.a.example');
+    await one.admin.patch(`/reserved_domains/${body.id}`, { description: 'x' });
+    await one.admin.post('/reserved_addrs', { addr: 'b.example:1' });
+    await expectTold(3, 'b.example:1');
+    await one.admin.delete(`/reserved_domains/${body.id}`);
+    await expectTold(4, '*.a.example');
+    await one.stop();
   });
 
   it('learn by a recheck whether reservations changed since the last one', async () => {

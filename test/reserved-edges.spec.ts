@@ -43,12 +43,8 @@ const fresh = (): string => {
   used += 1;
   return `edges-${used}.example.com`;
 };
-
-const create = async (path: string, body: object, { client }: TestPrincipal): Promise<string> => {
-  const answer = await client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body.id;
-};
+const create = async (path: string, body: object, { client }: TestPrincipal): Promise<string> =>
+  (await client.create(path, body)).id;
 const backend = { backend_id: 'bkdtg_1' };
 const edgeAt = (hostports: readonly string[], by: TestPrincipal) => create('/edges/tcp', { hostports, backend }, by);
 const reserveAddr = (addr: string, by = ours) => create('/reserved_addrs', { addr }, by);

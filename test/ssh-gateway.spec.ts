@@ -92,9 +92,7 @@ describe('POST /ssh_gateway/authorize', () => {
   it.each([
     [[], DOMAIN, null],
     [['bind:App.Example.com.'], { domain: 'APP.example.com' }, 'bind:App.Example.com.'],
-    [['bind:app.example.com:443'], { address: 'app.example.com:443' }, 'bind:app.example.com:443'],
     [['bind:[2001:db8::1]:80'], { address: '[2001:db8:0::1]:80' }, 'bind:[2001:db8::1]:80'],
-    [['bind:x.example', 'bind:*=blue'], { label: { key: 'team', value: 'blue' } }, 'bind:*=blue'],
   ])('permits with %j the target %j by the rule %j', async (acl, target, rule) => {
     const credential = await upload({ acl });
     expect(await ask({ public_key: credential.public_key, target })).toEqual(permitted(credential, rule));
@@ -104,7 +102,6 @@ describe('POST /ssh_gateway/authorize', () => {
   it.each([
     [['bind:app.example.com'], { domain: 'Web.example.com.' }, 'bind:web.example.com'],
     [['bind:app.example.com:*'], { address: 'app.example.com:0' }, 'bind:app.example.com'],
-    [['bind:team=blue'], { label: { key: 'Team', value: 'blue' } }, 'bind:Team=blue'],
     [['bind:team=blue'], { label: { key: 'team', value: 'red*' } }, null],
   ])('refuses with %j the target %j, which needs the rule %j', async (acl, target, needs) => {
     const { fingerprint, ...credential } = await upload({ acl });
@@ -174,19 +171,6 @@ describe('POST /ssh_gateway/authorize', () => {
     const after = await ask({ fingerprint: last.fingerprint, target });
     expect(after.decisions.at(-1)).toMatchObject({ allowed: false });
     for (const { status } of await Promise.all(before)) expect(status).toBe(200);
-  });
-
-  it('is right every time with an ACL of a thousand rules', async () => {
-    const acl = Array.from({ length: 1000 }, (_, n) => `bind:host-${n}.some.quite.long.example.com`);
-    const credential = await upload({ acl });
-    for (const n of [0, 999, 500, 999]) {
-      const target = { domain: `host-${n}.some.quite.long.example.com` };
-      expect(await ask({ fingerprint: credential.fingerprint, target })).toEqual(permitted(credential, acl[n] ?? ''));
-    }
-    const domain = 'host-1000.some.quite.long.example.com';
-    expect(await ask({ fingerprint: credential.fingerprint, target: { domain } })).toEqual(
-      refused('not_permitted', credential, `bind:${domain}`),
-    );
   });
 });
 
@@ -450,13 +434,11 @@ describe('a malformed request', () => {
       [{ target: DOMAIN }, 'ERR_TAS_400', /exactly one of public_key and fingerprint/],
       [{ ...key, public_key: newPublicKey(), target: DOMAIN }, 'ERR_TAS_400', /exactly one of/],
       [{ fingerprint: 'SHA256:short', target: DOMAIN }, 'ERR_TAS_400', /must be as ssh-keygen -l prints it/],
-      [{ fingerprint: `SHA256:${'A'.repeat(42)}B`, target: DOMAIN }, 'ERR_TAS_400', /ssh-keygen -l/],
       [{ fingerprint: 7, target: DOMAIN }, 'ERR_NGROK_215', /must be a string/],
       [{ public_key: '', target: DOMAIN }, 'ERR_NGROK_611', /missing/],
       [{ public_key: 'ssh-ed25519 AAAA', target: DOMAIN }, 'ERR_NGROK_612', /./],
       [{ ...key }, 'ERR_TAS_400', /target is missing/],
       [{ ...key, target: 'app.example.com' }, 'ERR_TAS_400', /target must be an object/],
-      [{ ...key, target: {} }, 'ERR_TAS_400', /target: a bind request names one of/],
       [{ ...key, target: { domain: 'a..b' } }, 'ERR_TAS_400', /target: domain 'a..b' cannot be bound/],
       [{ ...key, target: { ...DOMAIN, port: 1 } }, 'ERR_TAS_400', /takes only domain, address, label/],
       [
@@ -464,7 +446,6 @@ describe('a malformed request', () => {
         'ERR_TAS_400',
         /target.label takes only key, value/,
       ],
-      [{ ...key, target: { address: 'app.example.com' } }, 'ERR_TAS_400', /it has no port/],
       [{ ...key, target: [] }, 'ERR_TAS_400', /has 0 items; it takes 1 to 1000/],
       [{ ...key, target: Array(1001).fill(DOMAIN) }, 'ERR_TAS_400', /has 1001 items/],
       [{ ...key, target: [DOMAIN, {}] }, 'ERR_TAS_400', /^target\[1\]: /],

@@ -34,15 +34,12 @@ beforeAll(async () => {
 });
 afterEach(() => gateway.expectNeighbourServed(neighbour));
 
-const MESSAGES: Readonly<Record<string, () => Buffer>> = {
-  ...messages.TRANSPORT,
-  ...messages.AUTHENTICATION,
-  ...messages.CONNECTION,
-};
-const entries = Object.entries(MESSAGES);
+const made = (makers: Readonly<Record<string, () => Buffer>>): Buffer[] => Object.values(makers).map((make) => make());
+const [TRANSPORT, CONNECTION] = [made(messages.TRANSPORT), made(messages.CONNECTION)];
+const AUTHENTICATION = made(messages.AUTHENTICATION);
 
 /** Every state in which a message can come. Each returns a client in it. */
-const STATES: Readonly<Record<string, () => Promise<RawSshClient>>> = {
+const STATES = {
   'before the service of authentication': () => RawSshClient.connect(gateway.port),
   'before login': async () => {
     const client = await RawSshClient.connect(gateway.port);
@@ -97,33 +94,39 @@ async function withVisitor(): Promise<{ client: RawSshClient; visitor: Socket }>
   return { client, visitor };
 }
 
-/** Sends the message in this form, and lets the gateway answer what came before. */
-const FORMS: Readonly<Record<string, (payload: Buffer) => readonly Buffer[]>> = {
-  once: (payload) => [payload],
-  twice: (payload) => [payload, payload],
-  cut: (payload) => [payload.subarray(0, Math.max(1, payload.length - 3))],
-  'cut after its number': (payload) => [payload.subarray(0, 1)],
-  'with more behind': (payload) => [Buffer.concat([payload, Buffer.alloc(64, 0xff)])],
-  huge: (payload) => [Buffer.concat([payload, Buffer.alloc(30_000, 0x41)])],
-  'a hundred times': (payload) => Array.from({ length: 100 }, () => payload),
-};
+type Form = (payload: Buffer) => readonly Buffer[];
 
-describe.each(Object.entries(STATES))('%s', (_, enter) => {
-  it.each(Object.entries(FORMS))('every message %s harms no other client', async (__, form) => {
-    const send = async ([, payload]: (typeof entries)[number]): Promise<void> => {
-      const client = await enter();
-      client.send(...form(payload()));
-      client.socket.end();
-      await client.isEndedWithin(3_000);
-      client.destroy();
-    };
-    // Once by itself, so that the neighbour tells which message harms it; the other forms go several at a time.
-    const atOnce = form === FORMS.once ? 1 : 8;
-    for (let n = 0; n < entries.length; n += atOnce) {
-      await Promise.all(entries.slice(n, n + atOnce).map(send));
-      await gateway.expectNeighbourServed(neighbour);
-    }
-  });
+/** Sends each message over a connection of its own, several at a time. The gateway may answer until it ends. */
+async function sendEach(payloads: readonly Buffer[], state: keyof typeof STATES, form: Form): Promise<void> {
+  const send = async (payload: Buffer): Promise<void> => {
+    const client = await STATES[state]();
+    client.send(...form(payload));
+    client.socket.end();
+    await client.isEndedWithin(3_000);
+    client.destroy();
+  };
+  for (let n = 0; n < payloads.length; n += 8) await Promise.all(payloads.slice(n, n + 8).map(send));
+}
+
+it.each(Object.keys(STATES) as (keyof typeof STATES)[])('every message %s harms no other client', async (state) => {
+  await sendEach([...TRANSPORT, ...AUTHENTICATION, ...CONNECTION], state, (payload) => [payload]);
+});
+
+const FORMS: readonly (readonly [string, Form])[] = [
+  ['twice', (payload) => [payload, payload]],
+  ['cut', (payload) => [payload.subarray(0, Math.max(1, payload.length - 3))]],
+  ['cut after its number', (payload) => [payload.subarray(0, 1)]],
+  ['with more behind', (payload) => [Buffer.concat([payload, Buffer.alloc(64, 0xff)])]],
+  ['huge', (payload) => [Buffer.concat([payload, Buffer.alloc(30_000, 0x41)])]],
+  ['a hundred times', (payload) => Array.from({ length: 100 }, () => payload)],
+];
+
+/** The states in which the gateway reads these messages. In the others it refuses most of them by their number. */
+describe.each<[keyof typeof STATES, readonly Buffer[]]>([
+  ['before login', [...TRANSPORT, ...AUTHENTICATION]],
+  ['with a connection through a tunnel', [...TRANSPORT, ...CONNECTION]],
+])('%s', (state, payloads) => {
+  it.each(FORMS)('every message %s harms no other client', (_, form) => sendEach(payloads, state, form));
 });
 
 it('memory and descriptors are back after all of this', async () => {

@@ -30,11 +30,8 @@ let target: EchoTarget;
 let pool: pg.Pool;
 let folder: string;
 
-const created = async (path: string, body: object, client = admin): Promise<string> => {
-  const answer = await client.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body.id;
-};
+const created = async (path: string, body: object, client = admin): Promise<string> =>
+  (await client.create(path, body)).id;
 const keyWith = async (...acl: string[]): Promise<KeyPair & { readonly id: string }> => {
   const key = await newKeyPair();
   return { ...key, id: await created('/ssh_credentials', { public_key: key.publicKey, acl }) };

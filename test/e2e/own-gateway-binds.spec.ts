@@ -56,11 +56,6 @@ const BINDS: readonly Binds[] = [
     ],
   },
   {
-    rules: ['bind:127.0.0.1:{port}'],
-    permitted: ['127.0.0.1:{port}'],
-    denied: ['127.0.0.1:0', '127.0.0.1:1', '127.0.1.2:{port}', '0.0.0.0:{port}', '127.1:{port}'],
-  },
-  {
     rules: ['bind:*.wild.example.test'],
     permitted: [
       'a.b.wild.example.test:{port}',
@@ -70,7 +65,11 @@ const BINDS: readonly Binds[] = [
     ],
     denied: ['wild.example.test:0', 'evilwild.example.test:0', 'app.example.test:{port}'],
   },
-  { rules: ['bind:127.0.0.1:*'], permitted: ['127.0.0.1:{port}'], denied: ['127.0.0.1:0', 'other.test:0'] },
+  {
+    rules: ['bind:127.0.0.1:*'],
+    permitted: ['127.0.0.1:{port}'],
+    denied: ['127.0.0.1:0', '127.1:{port}', '0.0.0.0:{port}'],
+  },
   { rules: ['bind:localhost'], permitted: ['localhost:{port}', 'localhost:0'], denied: ['127.0.0.1:{port}'] },
   { rules: ['bind:[0:0::1]'], permitted: ['[::1]:{port}', '[0:0::1]:0'], denied: ['127.0.0.1:{port}', '[::2]:{port}'] },
   {

@@ -1,22 +1,17 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { complementOf, exchange } from '../support/echo-target.js';
+import { carry, complementOf, exchange, tcpServer, visit } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
+import { until } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
-import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
-import { addAccount } from '../support/principals.js';
-import { GATEWAY, startService } from '../support/service.js';
 import { type KeyPair, type Login, logIn } from '../support/ssh-client.js';
-
-const REST_MS = 1_000;
 
 let trial: OwnGateway;
 let key: KeyPair;
 beforeAll(async () => {
-  const service = await startService({ ...GATEWAY, reservationRestMs: REST_MS });
-  trial = await OwnGateway.startFor(service, service.app.url, { edgeProxyProtocol: new Set(['proxied=yes']) });
+  trial = await OwnGateway.start({ edgeProxyProtocol: new Set(['proxied=yes']) });
   key = await trial.newCredential('bind:*=*');
 });
 
@@ -24,26 +19,19 @@ const cleanUp: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const undo of cleanUp.splice(0)) await undo();
 });
-
-const create = async (path: string, body: object): Promise<string> => {
-  const answer = await trial.service.admin.post(path, body);
-  expect(answer).toMatchObject({ status: 201 });
-  return answer.body.id;
-};
+const create = async (path: string, body: object): Promise<string> => (await trial.service.admin.create(path, body)).id;
 const groupOf = (label: string) => {
   const [name = '', value] = label.split('=');
   return create('/backends/tunnel_group', { labels: { [name]: value } });
 };
 const patch = (path: string, body: object) => trial.service.admin.patch(path, body);
 
-/** An edge with a hostport of its own, for the tunnels with a label. */
+/** An edge for the tunnels with a label. */
 async function edgeFor(label: string, more: object = {}, port?: number) {
-  const at = port ?? (await freePort('127.0.0.1'));
-  const group = await groupOf(label);
-  const body = { hostports: [`127.0.0.1:${at}`], backend: { backend_id: group }, ...more };
-  const id = await create('/edges/tcp', body);
-  cleanUp.push(() => trial.service.admin.delete(`/edges/tcp/${id}`));
-  return { id, group, port: at, path: `/edges/tcp/${id}` };
+  const [name = '', value = ''] = label.split('=');
+  const edge = await edgeTo(trial.service.admin, { [name]: value }, more, port);
+  cleanUp.push(() => trial.service.admin.delete(edge.path));
+  return edge;
 }
 
 async function tunnel(label: string, target = trial.target.port): Promise<Login> {
@@ -57,15 +45,6 @@ const HELLO = Buffer.from('hello');
 const answers = async (port: number): Promise<boolean> =>
   (await exchange('127.0.0.1', port, HELLO).catch(() => HELLO)).equals(complementOf(HELLO));
 
-/** One second is the guarantee; the rest is the patience of a busy machine. */
-async function until(isSo: () => boolean | Promise<boolean>, patienceMs = 3_000): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`in vain: ${isSo}`);
-    await sleep(20);
-  }
-}
-
 /** Whether a client was closed for this reason now. */
 async function isRefused(port: number, outcome: string): Promise<boolean> {
   const count = async () => new RegExp(`outcome="${outcome}"} (\\d+)`).exec(await trial.metrics())?.[1];
@@ -73,35 +52,7 @@ async function isRefused(port: number, outcome: string): Promise<boolean> {
   return !(await answers(port)) && (await count()) !== before;
 }
 
-/** A connection that stays, and shows whether it still carries bytes. */
-async function stay(port: number) {
-  const socket = connect({ port, host: '127.0.0.1' });
-  let isClosed = false;
-  socket
-    .on('error', () => undefined)
-    .once('close', () => {
-      isClosed = true;
-    });
-  const works = async (): Promise<void> => {
-    socket.write(HELLO);
-    const [data] = await once(socket, 'data');
-    expect(complementOf(data)).toEqual(HELLO);
-  };
-  await works();
-  return { works, isClosed: () => isClosed, end: () => socket.destroy() };
-}
-
-/** A server that does what `serve` says with each connection. */
-async function serverOf(serve: (socket: Socket) => void, port = 0): Promise<number> {
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on('error', () => undefined);
-    serve(socket);
-  }).listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  stopAtEnd(async () => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-const named = (name: string, port?: number) => serverOf((socket) => socket.end(name), port);
+const named = (name: string, port?: number) => tcpServer((socket) => socket.end(name), port);
 
 /** All bytes that come until the end; none if the edge is not served, as it may be for a second after it was created. */
 const readAll = (port: number, sent = ''): Promise<Buffer> => readToEnd(port, sent).catch(() => Buffer.alloc(0));
@@ -137,29 +88,9 @@ describe('an edge carries connections to the tunnels of its group', () => {
     expect(await trial.metrics()).toMatch(/tunnel_gateway_edge_connections_total{outcome="carried"} [1-9]/);
   });
 
-  it('with the end of each side alone, and at the pace of the slower one', async () => {
-    const { port } = await edgeFor('half=1');
-    const bytes = Buffer.alloc(8_000_000, 'x');
-    const target = await serverOf((socket) => {
-      let size = 0;
-      socket.on('data', (data) => {
-        size += data.length;
-        socket.pause();
-        setTimeout(() => socket.resume(), 1);
-      });
-      // It answers after the client has ended, in which it was paused.
-      socket.on('end', () => socket.end(Buffer.concat([Buffer.from(`${size} `), bytes])));
-    });
-    await tunnel('half=1', target);
-    await until(async () => (await readAll(port, 'x')).length > 2);
-    const received = await readAll(port, bytes.toString());
-    expect(received.subarray(0, 8).toString()).toBe('8000000 ');
-    expect(received).toHaveLength(8 + bytes.length);
-  });
-
   it('with a header of the PROXY protocol if the operator says so', async () => {
     const { port } = await edgeFor('proxied=yes');
-    const target = await serverOf((socket) => socket.pipe(socket));
+    const target = await tcpServer((socket) => socket.pipe(socket));
     await tunnel('proxied=yes', target);
     await until(async () => (await readAll(port, 'x')).length > 0);
     const received = await readAll(port, 'hello');
@@ -177,13 +108,13 @@ describe('within a second of a change', () => {
     const { port } = await edgeFor('rules=1', { ip_restriction: { ip_policy_ids: [policy] } });
     await tunnel('rules=1');
     await until(() => answers(port));
-    const connection = await stay(port);
+    const connection = await visit(port);
     await create('/ip_policy_rules', { ip_policy_id: policy, cidr: '127.0.0.1', action: 'allow' });
     await trial.service.admin.delete(`/ip_policy_rules/${allow}`);
     await sleep(300);
-    await connection.works();
+    await carry(connection);
     await create('/ip_policy_rules', { ip_policy_id: policy, cidr: '127.0.0.0/8', action: 'deny' });
-    await until(connection.isClosed);
+    await until(() => connection.destroyed);
     expect(await answers(port)).toBe(false);
     expect(await trial.metrics()).toMatch(/outcome="not_allowed"} [1-9]/);
   });
@@ -192,14 +123,14 @@ describe('within a second of a change', () => {
     const { port, group, path } = await edgeFor('labels=1');
     await tunnel('labels=1');
     await until(() => answers(port));
-    const connection = await stay(port);
+    const connection = await visit(port);
     const same = await groupOf('labels=1');
     await patch(path, { backend: { backend_id: same } });
     await patch(`/backends/tunnel_group/${group}`, { labels: { labels: '2' } });
     await sleep(300);
-    await connection.works();
+    await carry(connection);
     await patch(`/backends/tunnel_group/${same}`, { labels: { labels: '2' } });
-    await until(connection.isClosed);
+    await until(() => connection.destroyed);
     expect(await answers(port)).toBe(false);
   });
 
@@ -207,13 +138,13 @@ describe('within a second of a change', () => {
     const { port, path, group } = await edgeFor('moved=1');
     await tunnel('moved=1');
     await until(() => answers(port));
-    const connection = await stay(port);
+    const connection = await visit(port);
     const further = await freePort('127.0.0.1');
     await patch(path, { hostports: [`127.0.0.1:${port}`, `127.0.0.1:${further}`] });
     await until(() => answers(further));
-    await connection.works();
+    await carry(connection);
     await patch(path, { hostports: [`127.0.0.1:${further}`] });
-    await until(connection.isClosed);
+    await until(() => connection.destroyed);
     await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
     await patch(path, { backend: { backend_id: group, enabled: false } });
     await until(async () => !(await answers(further)));
@@ -225,8 +156,8 @@ describe('within a second of a change', () => {
     const { port, path } = await edgeFor('expiring=1', { expires_at });
     await tunnel('expiring=1');
     await until(() => answers(port));
-    const connection = await stay(port);
-    await until(connection.isClosed, 8_000);
+    const connection = await visit(port);
+    await until(() => connection.destroyed, 8_000);
     expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at));
     expect(Date.now()).toBeLessThan(Date.parse(expires_at) + 1_500);
     expect(await answers(port)).toBe(false);
@@ -243,24 +174,6 @@ describe('within a second of a change', () => {
     await until(async () => String(await readAll(older.port)) === 'one');
     await patch(older.path, { backend: { backend_id: older.group, enabled: false } });
     await until(async () => String(await readAll(younger.port)) === 'two');
-  });
-});
-
-describe('an edge at a reserved hostport', () => {
-  it('of another account ends within a second, with its connections, and serves again when that one has rested', async () => {
-    const { port } = await edgeFor('reserved=1');
-    await tunnel('reserved=1');
-    await until(() => answers(port));
-    const connection = await stay(port);
-    const { client } = await addAccount(trial.service);
-    const { status, body } = await client.post('/reserved_addrs', { addr: `127.0.0.1:${port}` });
-    expect(status).toBe(201);
-    await until(connection.isClosed);
-    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
-    await client.delete(`/reserved_addrs/${body.id}`);
-    await sleep(REST_MS / 2);
-    await expect(exchange('127.0.0.1', port, HELLO)).rejects.toThrow('ECONNREFUSED');
-    await until(() => answers(port));
   });
 });
 
@@ -284,22 +197,4 @@ describe('an edge is not served, and the log says why,', () => {
     await edgeFor('closed=3', {}, port);
     await closedBecause(port, 'EADDRINUSE');
   });
-});
-
-it('an edge with as many rules as it can have lets in whom they allow, and a change of one ends connections', async () => {
-  const [policy, small] = [await create('/ip_policies', {}), await create('/ip_policies', {})];
-  const { rows } = await trial.service.pool.query('select account_id from ip_policies where id = $1', [policy]);
-  await trial.service.pool.query(
-    `insert into ip_policy_rules select $1, 'ipr_many' || n, 1, now(), '', '', $2, '10.' || n / 256 || '.' || n % 256 || '.0/24', 'allow'
-       from generate_series(1, 4998) n`,
-    [rows[0].account_id, policy],
-  );
-  const { port } = await edgeFor('many=1', { ip_restriction: { ip_policy_ids: [policy, small] } });
-  await tunnel('many=1');
-  await until(() => isRefused(port, 'not_allowed'));
-  await create('/ip_policy_rules', { ip_policy_id: small, cidr: '127.0.0.1', action: 'allow' });
-  await until(() => answers(port));
-  const connection = await stay(port);
-  await create('/ip_policy_rules', { ip_policy_id: small, cidr: '127.0.0.0/8', action: 'deny' });
-  await until(connection.isClosed);
 });

@@ -11,9 +11,14 @@ import { type KeyPair, logIn, newKeyPair } from '../support/ssh-client.js';
 
 let trial: OwnGateway;
 let port: number;
+/** What a visitor hears that does not end its headers, and when. It waits beside the other tests. */
+let late: Promise<{ received: string; ms: number }>;
 beforeAll(async () => {
   port = await freePort('127.0.0.1');
   trial = await OwnGateway.start({ httpListen: { host: '127.0.0.1', port } });
+  const since = performance.now();
+  const unfinished = raw('GET / HTTP/1.1\r\nHost: a.test\r\nX: ', 15_000);
+  late = unfinished.then((received) => ({ received, ms: performance.now() - since }));
 });
 
 async function serveNames(key: KeyPair, target: number, ...names: readonly string[]) {
@@ -126,12 +131,6 @@ describe('a name whose client hangs', () => {
 });
 
 describe('a visitor', () => {
-  it('that does not end its headers is answered after 10 s', async () => {
-    const since = performance.now();
-    expect(await raw('GET / HTTP/1.1\r\nHost: a.test\r\nX: ', 15_000)).toMatch(/^HTTP\/1.1 408 /);
-    expect(performance.now() - since).toBeLessThan(12_000);
-  }, 20_000);
-
   it('that leaves in its body resets it at the program, which never sees a part as all of it', async () => {
     const ends: string[] = [];
     const { port: target } = await serveProgram((asked) => {
@@ -190,33 +189,32 @@ describe('the gateway carries', () => {
   });
 });
 
-describe('10,000 requests over two tunnels', () => {
+describe('1,000 requests over two tunnels', () => {
   it('are answered by the tunnel of their Host, over reused connections and pipelined', async () => {
-    const [connections, hosts] = [20, ['left.example.test', 'right.example.test']];
+    const hosts = ['left.example.test', 'right.example.test'];
     for (const host of hosts) {
       const { port: target } = await serveProgram((asked, response) => {
         const fits = asked.headers.host === host;
-        if (asked.method === 'POST') asked.pipe(response);
-        else response.end(`<${fits ? host : 'MIXED UP'} ${asked.url}>`);
+        response.end(`<${fits ? host : 'MIXED UP'} ${asked.url}>`);
       });
       await serveNames(await trial.newCredential(), target, `${host}:80`);
     }
     const hostOf = (n: number) => hosts[(n * 7) % 3 === 0 ? 0 : 1] ?? '';
-    const received = async (c: number): Promise<void> => {
-      for (let batch = 0; batch < 5; batch += 1) {
-        const numbers = Array.from({ length: 100 }, (_, n) => (c * 5 + batch) * 100 + n);
-        const text = numbers.map((n) => `GET /${n} HTTP/1.1\r\nHost: ${hostOf(n)}\r\n\r\n`).join('');
-        const answers = [...(await raw(text, 4_000)).matchAll(/<([^>]*)>/g)].map(([, one]) => one);
-        expect(answers).toEqual(numbers.map((n) => `${hostOf(n)} /${n}`));
-      }
+    const received = async (connection: number): Promise<void> => {
+      const numbers = Array.from({ length: 50 }, (_, n) => connection * 50 + n);
+      const headers = (n: number) => `Host: ${hostOf(n)}\r\n${n === numbers.at(-1) ? 'Connection: close\r\n' : ''}`;
+      const text = numbers.map((n) => `GET /${n} HTTP/1.1\r\n${headers(n)}\r\n`).join('');
+      const answers = [...(await raw(text, 10_000)).matchAll(/<([^>]*)>/g)].map(([, one]) => one);
+      expect(answers).toEqual(numbers.map((n) => `${hostOf(n)} /${n}`));
     };
-    await Promise.all(Array.from({ length: connections }, (_, c) => received(c)));
-  }, 240_000);
+    await Promise.all(Array.from({ length: 20 }, (_, connection) => received(connection)));
+  }, 120_000);
 });
 
 const OK = 'GET /smuggled HTTP/1.1\r\nHost: corpus.example.test\r\n\r\n';
 const HEAD = 'Host: corpus.example.test\r\n';
 
+/** What Node's parser refuses, and one of each kind that asked-request.spec has in full. */
 describe('a request that two programs could read differently', () => {
   const seen: (string | undefined)[] = [];
   beforeAll(async () => {
@@ -229,43 +227,25 @@ describe('a request that two programs could read differently', () => {
 
   it.each<[string, string]>([
     ['two Hosts', `GET / HTTP/1.1\r\n${HEAD}Host: b.test\r\n\r\n`],
-    ['the same Host twice', `GET / HTTP/1.1\r\n${HEAD}${HEAD}\r\n`],
-    ['no Host', 'GET / HTTP/1.1\r\n\r\n'],
     ['no Host in HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n'],
-    ['an empty Host', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
     ['a space before the colon of Host', 'GET / HTTP/1.1\r\nHost : corpus.example.test\r\n\r\n'],
     ['two names in a Host', 'GET / HTTP/1.1\r\nHost: corpus.example.test, b.test\r\n\r\n'],
-    ['userinfo in Host', 'GET / HTTP/1.1\r\nHost: b.test@corpus.example.test\r\n\r\n'],
-    ['a path in Host', 'GET / HTTP/1.1\r\nHost: corpus.example.test/b\r\n\r\n'],
     ['a port that is none', 'GET / HTTP/1.1\r\nHost: corpus.example.test:80b\r\n\r\n'],
-    ['an absolute form of another host', `GET http://b.test/ HTTP/1.1\r\n${HEAD}\r\n`],
-    ['an absolute form with userinfo', `GET http://b@corpus.example.test/ HTTP/1.1\r\n${HEAD}\r\n`],
     ['an absolute form of another scheme', `GET ftp://corpus.example.test/ HTTP/1.1\r\n${HEAD}\r\n`],
-    ['an authority form', `GET corpus.example.test:80 HTTP/1.1\r\n${HEAD}\r\n`],
     ['CONNECT', `CONNECT corpus.example.test:80 HTTP/1.1\r\n${HEAD}\r\n`],
     [
       'a length and chunks',
       `POST / HTTP/1.1\r\n${HEAD}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
-    [
-      'chunks and a length',
-      `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
-    ],
-    ['two lengths', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0\r\nContent-Length: 5\r\n\r\n`],
     ['the same length twice', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0\r\nContent-Length: 0\r\n\r\n`],
     ['a list of lengths', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0, 0\r\n\r\n`],
     ['a length with a sign', `POST / HTTP/1.1\r\n${HEAD}Content-Length: +0\r\n\r\n`],
     ['a negative length', `POST / HTTP/1.1\r\n${HEAD}Content-Length: -1\r\n\r\n`],
     ['a length in hex', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 0x5\r\n\r\n`],
     ['an endless length', `POST / HTTP/1.1\r\n${HEAD}Content-Length: 99999999999999999999\r\n\r\n`],
-    ['gzip and chunks', `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
     [
       'chunks that are not the last coding',
       `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
-    ],
-    [
-      'chunks twice',
-      `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ['a coding with a vertical tab', `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`],
     ['a coding of another name', `POST / HTTP/1.1\r\n${HEAD}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
@@ -280,10 +260,6 @@ describe('a request that two programs could read differently', () => {
     [
       'an upgrade to h2c',
       `GET / HTTP/1.1\r\n${HEAD}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n`,
-    ],
-    [
-      'an upgrade with a body',
-      `POST / HTTP/1.1\r\n${HEAD}Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\nhello`,
     ],
     ['the preface of HTTP/2', `PRI * HTTP/2.0\r\n${HEAD}\r\n`],
     ['a version that is none', `GET / HTTP/1.11\r\n${HEAD}\r\n`],
@@ -320,4 +296,10 @@ describe('bytes of a tunnel that belong to no answer', () => {
     expect(received).not.toContain('poison');
     expect(received.match(/good/g)).toHaveLength(2);
   });
+});
+
+it('a visitor that does not end its headers is answered after 10 s', async () => {
+  const { received, ms } = await late;
+  expect(received).toMatch(/^HTTP\/1.1 408 /);
+  expect(ms).toBeLessThan(12_000);
 });

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { tcpServer } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { askMaster, type KeyPair, logIn, openSession, runSsh } from '../support/ssh-client.js';
@@ -21,23 +22,9 @@ beforeAll(async () => {
   stopAtEnd(() => rm(folder, { recursive: true, force: true }));
 });
 
-/** A server that says its name to each connection. */
-async function named(name: string): Promise<number> {
-  const server = createServer((socket) => socket.on('error', () => undefined).end(name)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  stopAtEnd(async () => void server.close());
-  return (server.address() as AddressInfo).port;
-}
-
-/** An edge to the tunnels that have these labels. */
-async function edgeFor(labels: Readonly<Record<string, string>>): Promise<number> {
-  const port = await freePort('127.0.0.1');
-  const { admin } = trial.service;
-  const { body } = await admin.post('/backends/tunnel_group', { labels });
-  const edge = { hostports: [`127.0.0.1:${port}`], backend: { backend_id: body.id } };
-  expect((await admin.post('/edges/tcp', edge)).status).toBe(201);
-  return port;
-}
+const named = (name: string): Promise<number> => tcpServer((socket) => socket.end(name));
+const edgeFor = async (labels: Readonly<Record<string, string>>): Promise<number> =>
+  (await edgeTo(trial.service.admin, labels)).port;
 
 async function nameAt(port: number): Promise<string> {
   const socket = connect(port, '127.0.0.1');
@@ -120,13 +107,9 @@ describe('a bind of several labels', () => {
     await login.close();
   });
 
-  it.each([
-    ['team=a,team=b', "'team=a,team=b' cannot be bound: it has the label team twice"],
-    ['team=a,b', "'b' is not a label; a comma separates labels, as in 'team=blue,app=web'"],
-    ['team=a,=b', 'the label key is empty'],
-    ['a=,b=,c=,d=,e=,f=,g=,h=,i=', 'it has 9 labels; the most is 8'],
-  ])('that is malformed is refused with a sentence: %s', async (labels, sentence) => {
-    expect((await runSsh(trial.port, key, ['-R', `${labels}:0:127.0.0.1:1`])).stderr).toContain(sentence);
+  it('that is malformed is refused with a sentence', async () => {
+    const { stderr } = await runSsh(trial.port, key, ['-R', 'team=a,team=b:0:127.0.0.1:1']);
+    expect(stderr).toContain("'team=a,team=b' cannot be bound: it has the label team twice");
   });
 });
 

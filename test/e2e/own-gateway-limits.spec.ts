@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import ssh2 from 'ssh2';
 import type { GatewaySettings } from '../../src/gateway/settings-table.js';
-import { complementOf, exchange } from '../support/echo-target.js';
+import { complementOf, exchange, tcpServer } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
@@ -13,6 +12,7 @@ import { OwnGateway } from '../support/own-gateway.js';
 import { addAccount } from '../support/principals.js';
 import { GATEWAY, type Service, startService } from '../support/service.js';
 import { type KeyPair, logIn, newKeyPair, runSsh } from '../support/ssh-client.js';
+import { TunnelClient } from '../support/tunnel-client.js';
 
 const HOST = '127.0.0.1';
 const HELLO = Buffer.from('hello');
@@ -30,72 +30,10 @@ async function gatewayWith(settings: Partial<GatewaySettings>): Promise<OwnGatew
 // The service limits the streams of those who follow it.
 afterEach(() => running?.gateway.stop());
 
-/** A client of the `ssh2` library, whose tunnels lead to the target of the gateway. */
-class Client {
-  private readonly client = new ssh2.Client();
-  private text = '';
-  readonly closed = once(this.client, 'close');
-
-  static async enter({ port, target }: OwnGateway, { file }: KeyPair): Promise<Client> {
-    const entered = new Client();
-    const { client } = entered;
-    stopAtEnd(async () => void client.destroy());
-    client.on('error', () => undefined);
-    client.on('tcp connection', (_, accept) => {
-      const channel = accept();
-      const socket = connect(target.port, HOST);
-      channel.on('error', () => socket.destroy());
-      socket.on('error', () => channel.close());
-      channel.pipe(socket).pipe(channel);
-    });
-    client.connect({ host: HOST, port, username: 'any', privateKey: readFileSync(file) });
-    await once(client, 'ready');
-    return entered;
-  }
-
-  /** The port, or undefined if the bind is refused. */
-  bind(port: number, address = HOST): Promise<number | undefined> {
-    return new Promise((resolve) =>
-      this.client.forwardIn(address, port, (error, bound) => resolve(error ? undefined : bound || port)),
-    );
-  }
-
-  cancel(port: number): Promise<void> {
-    return new Promise((resolve, reject) =>
-      this.client.unforwardIn(HOST, port, (error) => (error ? reject(error) : resolve())),
-    );
-  }
-
-  openTerminal(): void {
-    this.client.shell(false, (_, channel) => {
-      channel
-        ?.on('data', () => undefined)
-        .stderr.on('data', (data: Buffer) => {
-          this.text += data;
-        });
-    });
-  }
-
-  /** What its terminal shows, once there is this. */
-  shows(line: string): Promise<void> {
-    return eventually(() => expect(this.text).toContain(line));
-  }
-
-  end(): void {
-    this.client.end();
-  }
-}
-
-async function serverOf(serve: (socket: Socket) => void): Promise<number> {
-  const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on('error', () => undefined);
-    stopAtEnd(async () => void socket.destroy());
-    serve(socket);
-  }).listen(0, HOST);
-  await once(server, 'listening');
-  stopAtEnd(async () => void server.close());
-  return (server.address() as AddressInfo).port;
-}
+const enter = ({ port, target }: OwnGateway, { file }: KeyPair) => TunnelClient.logIn(port, file, target.port);
+/** The port, or undefined if the bind is refused. */
+const bind = (client: TunnelClient | undefined, address = HOST): Promise<number | undefined> =>
+  client?.bind(address, 0).catch(() => undefined) ?? Promise.resolve(undefined);
 
 async function visit(port: number, localAddress?: string): Promise<Socket> {
   const at = { port, host: HOST, allowHalfOpen: true, ...(localAddress !== undefined && { localAddress }) };
@@ -137,41 +75,41 @@ describe('one credential has a maximum of', () => {
   it('connections; a further one is told so, binds nothing and is closed', async () => {
     const gateway = await gatewayWith({ maxConnections: 2 });
     const [key, other] = [await gateway.newCredential(), await gateway.newCredential()];
-    const first = await Client.enter(gateway, key);
-    const second = await Client.enter(gateway, key);
-    const third = await Client.enter(gateway, key);
+    const first = await enter(gateway, key);
+    const second = await enter(gateway, key);
+    const third = await enter(gateway, key);
     third.openTerminal();
-    expect(await third.bind(0)).toBeUndefined();
+    expect(await bind(third)).toBeUndefined();
     await third.shows('refused: the credential has 2 connections, which is the maximum');
     await third.closed;
     const { stderr } = await runSsh(gateway.port, key, []);
     expect(stderr).toContain('the credential has 2 connections, which is the maximum');
-    expect(await (await Client.enter(gateway, other)).bind(0)).toBeGreaterThan(0);
-    expect(await second.bind(0)).toBeGreaterThan(0);
+    expect(await bind(await enter(gateway, other))).toBeGreaterThan(0);
+    expect(await bind(second)).toBeGreaterThan(0);
     first.end();
     await first.closed;
-    await eventually(async () => expect(await (await Client.enter(gateway, key)).bind(0)).toBeGreaterThan(0));
+    await eventually(async () => expect(await bind(await enter(gateway, key))).toBeGreaterThan(0));
   });
 
   it('binds, of all its connections', async () => {
     const gateway = await gatewayWith({ maxBinds: 3 });
     const key = await gateway.newCredential();
-    const [first, second] = [await Client.enter(gateway, key), await Client.enter(gateway, key)];
-    const port = (await first.bind(0)) ?? 0;
-    expect([await first.bind(0, 'team=blue'), await second.bind(0)]).not.toContain(undefined);
+    const [first, second] = [await enter(gateway, key), await enter(gateway, key)];
+    const port = (await bind(first)) ?? 0;
+    expect([await bind(first, 'team=blue'), await bind(second)]).not.toContain(undefined);
     second.openTerminal();
-    expect(await second.bind(0)).toBeUndefined();
+    expect(await bind(second)).toBeUndefined();
     await second.shows('refused 127.0.0.1:0: the credential has 3 binds, which is the maximum');
     expect(await gateway.metrics()).toMatch(/refused_binds_total\{reason="too_many"\} 1/);
-    await first.cancel(port);
-    expect(await second.bind(0)).toBeGreaterThan(0);
-    expect(await second.bind(0)).toBeUndefined();
+    await first.cancel(HOST, port);
+    expect(await bind(second)).toBeGreaterThan(0);
+    expect(await bind(second)).toBeUndefined();
   });
 
   it('connections through its tunnels', async () => {
     const gateway = await gatewayWith({ maxChannels: 3 });
-    const client = await Client.enter(gateway, await gateway.newCredential());
-    const port = (await client.bind(0)) ?? 0;
+    const client = await enter(gateway, await gateway.newCredential());
+    const port = (await bind(client)) ?? 0;
     client.openTerminal();
     const [visitor] = await Promise.all([stay(port), stay(port), stay(port)]);
     expect(await exchange(HOST, port, HELLO)).toHaveLength(0);
@@ -184,8 +122,8 @@ describe('one credential has a maximum of', () => {
 
   it('connections through its tunnels, of which each source of visitors gets as many as the one that had all', async () => {
     const gateway = await gatewayWith({ maxChannels: 6 });
-    const client = await Client.enter(gateway, await gateway.newCredential());
-    const port = (await client.bind(0)) ?? 0;
+    const client = await enter(gateway, await gateway.newCredential());
+    const port = (await bind(client)) ?? 0;
     const flood = await Promise.all(Array.from({ length: 6 }, () => stay(port)));
     const left = () => flood.filter(({ destroyed }) => !destroyed).length;
     for (let n = 0; n < 3; n += 1) await stay(port, '127.0.0.9');
@@ -197,8 +135,8 @@ describe('one credential has a maximum of', () => {
   it('bytes a second, both directions of all connections together', async () => {
     const [rate, size] = [200_000, 150_000];
     const gateway = await gatewayWith({ maxBytesPerSecond: rate });
-    const client = await Client.enter(gateway, await gateway.newCredential());
-    const port = (await client.bind(0)) ?? 0;
+    const client = await enter(gateway, await gateway.newCredential());
+    const port = (await bind(client)) ?? 0;
     const started = performance.now();
     const answers = await Promise.all([1, 2].map(() => exchange(HOST, port, Buffer.alloc(size))));
     expect(answers.map(({ length }) => length)).toEqual([size, size]);
@@ -212,14 +150,14 @@ describe('an account has a maximum of', () => {
   it('connections, binds and connections through tunnels, with all its credentials', async () => {
     const gateway = await gatewayWith({ maxAccountConnections: 3, maxAccountBinds: 2, maxAccountChannels: 2 });
     const clients = [];
-    for (let n = 0; n < 3; n += 1) clients.push(await Client.enter(gateway, await gateway.newCredential()));
+    for (let n = 0; n < 3; n += 1) clients.push(await enter(gateway, await gateway.newCredential()));
     const [first, second, third] = clients;
-    const port = (await first?.bind(0)) ?? 0;
-    expect(await second?.bind(0)).toBeGreaterThan(0);
+    const port = (await bind(first)) ?? 0;
+    expect(await bind(second)).toBeGreaterThan(0);
     third?.openTerminal();
-    expect(await third?.bind(0)).toBeUndefined();
+    expect(await bind(third)).toBeUndefined();
     await third?.shows('the account has 2 binds, which is the maximum');
-    const fourth = await Client.enter(gateway, await gateway.newCredential());
+    const fourth = await enter(gateway, await gateway.newCredential());
     fourth.openTerminal();
     await fourth.shows('refused: the account has 3 connections, which is the maximum');
     await fourth.closed;
@@ -228,27 +166,27 @@ describe('an account has a maximum of', () => {
     const other = await addAccount(service);
     const key = await newKeyPair();
     expect((await other.client.post('/ssh_credentials', { public_key: key.publicKey })).status).toBe(201);
-    expect(await (await Client.enter(gateway, key)).bind(0)).toBeGreaterThan(0);
+    expect(await bind(await enter(gateway, key))).toBeGreaterThan(0);
   });
 });
 
 it('the requests of a credential have a rate: beyond it the client is read more slowly, and gets every answer', async () => {
   const gateway = await gatewayWith({ maxRequestsPerSecond: 50, maxBinds: 0 });
   const [key, other] = [await gateway.newCredential(), await gateway.newCredential()];
-  const client = await Client.enter(gateway, key);
+  const client = await enter(gateway, key);
   const started = performance.now();
   // About 100 may come at once.
-  const ports = await Promise.all(Array.from({ length: 300 }, () => client.bind(0, 'team=blue')));
+  const ports = await Promise.all(Array.from({ length: 300 }, () => bind(client, 'team=blue')));
   expect(ports).not.toContain(undefined);
   expect(performance.now() - started).toBeGreaterThan(1_500);
   const begun = performance.now();
-  expect(await (await Client.enter(gateway, other)).bind(0)).toBeGreaterThan(0);
+  expect(await bind(await enter(gateway, other))).toBeGreaterThan(0);
   expect(performance.now() - begun).toBeLessThan(1_000);
 });
 
 it('an answer that ends while the bytes of its request wait for their rate is no cut: the visitor gets it and a clean end', async () => {
   const gateway = await gatewayWith({ maxBytesPerSecond: 100_000 });
-  const target = await serverOf((socket) => {
+  const target = await tcpServer((socket) => {
     let size = 0;
     socket.on('data', (data) => {
       size += data.length;
@@ -272,7 +210,7 @@ it('an answer that ends while the bytes of its request wait for their rate is no
 it('a pause that the byte rate demands is no silence: a visitor that has ended its side gets the whole answer', async () => {
   const gateway = await gatewayWith({ maxBytesPerSecond: 40_000, halfClosedMs: 300 });
   // It does not end its own side: once both have ended, another time counts.
-  const target = await serverOf((socket) =>
+  const target = await tcpServer((socket) =>
     socket.resume().once('end', () => socket.write(Buffer.alloc(150_000, 'x'))),
   );
   const tunnel = await tunnelTo(gateway, target);
@@ -284,12 +222,12 @@ it('a pause that the byte rate demands is no silence: a visitor that has ended i
 it('what is idle is closed: a connection without a byte, and a client without a bind', async () => {
   const gateway = await gatewayWith({ idleMs: 1_500 });
   const key = await gateway.newCredential();
-  const [bound, unbound] = [await Client.enter(gateway, key), await Client.enter(gateway, key)];
-  const port = (await bound.bind(0)) ?? 0;
-  const cancelled = (await unbound.bind(0)) ?? 0;
+  const [bound, unbound] = [await enter(gateway, key), await enter(gateway, key)];
+  const port = (await bind(bound)) ?? 0;
+  const cancelled = (await bind(unbound)) ?? 0;
   unbound.openTerminal();
   await unbound.shows('bound 127.0.0.1:');
-  await unbound.cancel(cancelled);
+  await unbound.cancel(HOST, cancelled);
   await unbound.shows('closed: the client has no bind');
   const [silent, busy] = [await stay(port), await stay(port)];
   const beat = setInterval(() => busy.write('x'), 50);
@@ -306,7 +244,7 @@ describe.each([['a bind'], ['an edge']])('a visitor of %s that has ended its sid
   async function served(settings: Partial<GatewaySettings>) {
     const gateway = await gatewayWith(settings);
     const asked: Socket[] = [];
-    const target = await serverOf(async (socket) => {
+    const target = await tcpServer(async (socket) => {
       socket.write('>');
       const text = await allOf(socket);
       if (text === '') return void socket.destroy();
@@ -319,12 +257,9 @@ describe.each([['a bind'], ['an edge']])('a visitor of %s that has ended its sid
       socket.end('all');
     });
     if (of === 'a bind') return { ...(await tunnelTo(gateway, target)), asked };
-    const port = await freePort(HOST);
-    const { admin } = service;
-    const { body } = await admin.post('/backends/tunnel_group', { labels: { of: String(port) } });
-    const edge = { hostports: [`${HOST}:${port}`], backend: { backend_id: body.id } };
-    expect((await admin.post('/edges/tcp', edge)).status).toBe(201);
-    const route = `of=${port}:0:${HOST}:${target}`;
+    const label = String(Math.random());
+    const { port } = await edgeTo(service.admin, { of: label });
+    const route = `of=${label}:0:${HOST}:${target}`;
     const login = await logIn(gateway.port, await gateway.newCredential(), '-R', route);
     expect(login.isOpen ? 'open' : login.output()).toBe('open');
     await eventually(async () => (await visit(port)).destroy());

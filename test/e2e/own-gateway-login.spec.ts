@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -208,20 +208,10 @@ describe('what counts as a key', () => {
     ['Ciphers=aes128-cbc', 'no matching cipher found'],
     ['HostKeyAlgorithms=ssh-rsa', 'no matching host key type found'],
     ['HostKeyAlgorithms=rsa-sha2-512', 'no matching host key type found'],
-  ])('%s is not offered', async (option, message) => {
-    const { stderr } = await runSsh(trial.port, known, ['-N', '-o', option]);
+    ['MACs=hmac-sha1,hmac-sha1-etm@openssh.com', 'no matching MAC found', 'Ciphers=aes128-ctr'],
+  ])('%s is not offered', async (option, message, more = option) => {
+    const { stderr } = await runSsh(trial.port, known, ['-N', '-o', option, '-o', more]);
     expect(stderr).toContain(message);
-  });
-
-  it('MACs with SHA-1 are not offered', async () => {
-    const { stderr } = await runSsh(trial.port, known, [
-      '-N',
-      '-o',
-      'MACs=hmac-sha1,hmac-sha1-etm@openssh.com',
-      '-o',
-      'Ciphers=aes128-ctr',
-    ]);
-    expect(stderr).toContain('no matching MAC found');
   });
 });
 
@@ -257,6 +247,12 @@ describe('a connection that does not log in', () => {
     expect(answers.filter((answer) => answer === 'USERAUTH_FAILURE')).toHaveLength(9);
   });
 
+  it('may ask about 50 keys, and not for ever', async () => {
+    const keys = Array<ParsedKey>(200).fill(parsed(await newKeyPair()));
+    const { answers } = await attempt(new OfferingAgent(keys, () => undefined));
+    expect(answers.filter((answer) => answer === 'USERAUTH_PK_OK').length).toBeLessThan(60);
+  });
+
   it('of an agent with too many keys ends with the way out, for ssh and in the log', async () => {
     const pairs = await Promise.all(Array.from({ length: 11 }, () => newKeyPair()));
     const { stderr } = await runSsh(
@@ -271,8 +267,6 @@ describe('a connection that does not log in', () => {
 });
 
 describe('the host key', () => {
-  const folder = (): string => mkdtempSync(join(tmpdir(), 'tas-host-key-'));
-
   it('can be one of ssh-keygen, and has the fingerprint that ssh-keygen prints', async () => {
     for (const kind of [
       ['-t', 'ed25519'],
@@ -282,20 +276,6 @@ describe('the host key', () => {
       const { stdout } = await run('ssh-keygen', ['-l', '-f', file]);
       expect(stdout).toContain(loadHostKey(file).fingerprint);
     }
-  });
-
-  it('that is unusable is refused with the way out', async () => {
-    const garbage = join(folder(), 'key');
-    writeFileSync(garbage, 'no key', { mode: 0o600 });
-    expect(() => loadHostKey(garbage)).toThrow('holds no private key that can be read without a passphrase');
-    const open = (await newKeyPair()).file;
-    chmodSync(open, 0o644);
-    expect(() => loadHostKey(open)).toThrow(`others can read it; run: chmod 600 ${open}`);
-    const rsa = await newKeyPair('-t', 'rsa', '-b', '2048');
-    expect(() => loadHostKey(rsa.file)).toThrow(
-      'is a key of type ssh-rsa, which cannot be used; make another one: ssh-keygen -t ed25519',
-    );
-    expect(() => loadHostKey(join(garbage, 'key'))).toThrow("GATEWAY_HOST_KEY '");
   });
 
   it('is what ssh sees', async () => {

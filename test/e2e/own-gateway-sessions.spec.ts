@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
 import { complementOf, exchange } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
-import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { addAccount } from '../support/principals.js';
-import { GATEWAY, startCopy, startService } from '../support/service.js';
+import { startCopy } from '../support/service.js';
 import { credentialOf, newSession, ReportingGateway } from '../support/session-reports.js';
 import { type SshSession, startSession } from '../support/ssh-client.js';
 
@@ -150,11 +150,7 @@ it('a connection through an edge has a record with its client, its tunnel and it
   const ssh = startSession(trial.port, key, forwardOf('recorded=yes:0'));
   await whenBound(ssh);
   const session = await sessionOf(key);
-  const { admin } = trial.service;
-  const group = await admin.post('/backends/tunnel_group', { labels: { recorded: 'yes' } });
-  const port = await freePort('127.0.0.1');
-  const body = { hostports: [`127.0.0.1:${port}`], backend: { backend_id: group.body.id } };
-  const edge = await admin.post('/edges/tcp', body);
+  const { id, port, hostport } = await edgeTo(trial.service.admin, { recorded: 'yes' });
   const visitor = connect(port, '127.0.0.1').on('error', () => undefined);
   await eventually(async () => expect(await exchange('127.0.0.1', port, BYTES)).toEqual(complementOf(BYTES)));
   visitor.destroy();
@@ -164,11 +160,11 @@ it('a connection through an edge has a record with its client, its tunnel and it
   const text = `select account_id, client, hostport, session_id, tunnel_id, credential_id, reason, bytes_in::int, bytes_out::int,
       started_at <= ended_at as is_in_order from edge_connection_records where edge_id = $1`;
   await eventually(async () => {
-    const { rows } = await trial.service.pool.query(text, [edge.body.id]);
+    const { rows } = await trial.service.pool.query(text, [id]);
     expect(rows).toContainEqual({
       account_id: expect.stringMatching(/^ac_/),
       client: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
-      hostport: `127.0.0.1:${port}`,
+      hostport,
       session_id: session.id,
       tunnel_id: tunnel?.id,
       credential_id: key.id,
@@ -179,35 +175,6 @@ it('a connection through an edge has a record with its client, its tunnel and it
     });
   });
   ssh.kill();
-});
-
-it('after an outage the service shows what is open, and has the ends that it missed', async () => {
-  const service = await startService(GATEWAY);
-  const proxy = await FaultyProxy.to(Number(new URL(service.app.url).port));
-  const cut = await OwnGateway.startFor(service, `http://${proxy.host}`, {});
-  const listed = async (): Promise<readonly Listed[]> =>
-    (await service.admin.get('/tunnel_sessions')).body.tunnel_sessions;
-  const [one, other] = [await cut.newCredential(), await cut.newCredential()];
-  const [stays, leaves] = [one, other].map((key) => startSession(cut.port, key, forwardOf('team=blue:0'))) as [
-    SshSession,
-    SshSession,
-  ];
-  await Promise.all([whenBound(stays), whenBound(leaves)]);
-  const withTunnel = { tunnels: [expect.anything()] };
-  await eventually(async () => expect(await listed()).toMatchObject([withTunnel, withTunnel]));
-  const before = await listed();
-  proxy.fallSilent();
-  leaves.leave();
-  await sleep(3_000);
-  proxy.speak();
-  await eventually(async () => expect(await listed()).toHaveLength(1), 20_000);
-  const [left] = await listed();
-  expect(before).toContainEqual(left);
-  expect(left).toMatchObject({ credential: { id: one.id } });
-  const { rows } = await service.pool.query('select credential_id, reason from tunnel_session_records');
-  // As the gateway saw it: of what the gateway no longer knows, the service itself says `lost`.
-  expect(rows).toEqual([{ credential_id: other.id, reason: 'client' }]);
-  stays.kill();
 });
 
 it('a gateway that stops has no session left at the service', async () => {

@@ -1,49 +1,32 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { connect, type Socket } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { GatewaySettings } from '../../src/gateway/settings-table.js';
+import { tcpServer } from '../support/echo-target.js';
+import { edgeTo } from '../support/edges.js';
 import { eventually } from '../support/eventually.js';
 import { FaultyProxy } from '../support/faulty-proxy.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { type LogLine, OwnGateway } from '../support/own-gateway.js';
-import { type KeyPair, type Login, logIn, openSession, runSsh } from '../support/ssh-client.js';
+import { type KeyPair, type Login, logIn, runSsh } from '../support/ssh-client.js';
 import { TunnelClient } from '../support/tunnel-client.js';
 
 const HOST = '127.0.0.1';
 const HELD = 'the address is held by another connection of this credential, which is alive';
 
 let trial: OwnGateway;
-let always: OwnGateway;
 let attentive: OwnGateway;
 let key: KeyPair & { readonly id: string };
 beforeAll(async () => {
   trial = await OwnGateway.start();
   // Only the first one serves edges here, since each gateway would listen at their ports.
-  const more = (settings: Partial<GatewaySettings>): Promise<OwnGateway> =>
-    OwnGateway.startFor(trial.service, trial.service.app.url, { ...settings, edgePorts: [{ min: 1, max: 1 }] });
-  always = await more({ takeOver: 'always' });
-  attentive = await more({ keepaliveMs: 300 });
+  const edgePorts = [{ min: 1, max: 1 }];
+  attentive = await OwnGateway.startFor(trial.service, trial.service.app.url, { keepaliveMs: 300, edgePorts });
   key = await trial.newCredential('bind:*=*', `bind:${HOST}`);
 });
 
 /** A server that says its name to each connection, and keeps it open. */
-async function named(name: string): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket.on('error', () => undefined));
-    socket.write(name);
-  }).listen(0, HOST);
-  await once(server, 'listening');
-  stopAtEnd(async () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return (server.address() as AddressInfo).port;
-}
+const named = (name: string): Promise<number> => tcpServer((socket) => void socket.write(name));
 
 function visit(port: number): Socket {
   const socket = connect(port, HOST).on('error', () => undefined);
@@ -111,26 +94,6 @@ describe('a connection that is alive', () => {
     await old.close();
   });
 
-  it('loses its port to the newest at once with GATEWAY_TAKE_OVER=always, and its terminal says so', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'tas-master-'));
-    stopAtEnd(() => rm(folder, { recursive: true, force: true }));
-    const port = await freePort(HOST);
-    const socket = join(folder, 'old');
-    const target = `${HOST}:${port}:${HOST}:${await named('old')}`;
-    const old = await logIn(always.port, key, '-M', '-S', socket, '-R', target);
-    const session = openSession(socket);
-    await eventually(() => expect(session.output()).toContain(`bound ${HOST}:${port}`));
-    const [newer, ms] = await timed(tunnel(always, port, 'new'));
-    expect([newer.isOpen, await nameAt(port)]).toEqual([true, 'new']);
-    expect(ms).toBeLessThan(1_500);
-    await eventually(() =>
-      expect(session.output()).toContain('closed: a newer connection of the credential took its address over'),
-    );
-    await eventually(() => expect(reasonsOf(always, { event: 'connection_ended' })).toEqual(['taken_over']));
-    expect(always.gateway.tunnels.size).toBe(1);
-    await Promise.all([old.close(), newer.close()]);
-  });
-
   it('gets the port of a client without a sign of life, also when others of its credential want it too', async () => {
     const port = await freePort(HOST);
     const old = await tunnel(trial, port, 'old');
@@ -152,10 +115,7 @@ describe('a connection that is alive', () => {
 
 describe('a tunnel of a group whose client gives no sign of life', () => {
   it('gets no new connection from an edge; another tunnel gets all, and both do once it is back', async () => {
-    const port = await freePort(HOST);
-    const { admin } = trial.service;
-    const { body } = await admin.post('/backends/tunnel_group', { labels: { app: 'silent' } });
-    await admin.post('/edges/tcp', { hostports: [`${HOST}:${port}`], backend: { backend_id: body.id } });
+    const { port } = await edgeTo(trial.service.admin, { app: 'silent' });
     const to = async (name: string) => logIn(trial.port, key, '-R', `app=silent:0:${HOST}:${await named(name)}`);
     const logins = [await to('a'), await to('b')] as const;
     const names = async (count: number): Promise<string> => {
@@ -199,9 +159,7 @@ describe('the log says why a connection ended:', () => {
   it.each<[string, string, (login: Login, proxy: FaultyProxy) => void]>([
     ['client', 'ssh ends as with Ctrl-C', (login) => void login.close()],
     ['lost', 'kill -9 of ssh', (login) => login.kill()],
-    ['lost', 'ssh is stopped', (login) => login.freeze()],
     ['lost', 'the network swallows its bytes', (_, proxy) => proxy.fallSilent()],
-    ['lost', 'the network cuts it', (_, proxy) => proxy.cut()],
   ])('%s, when %s', async (reason, _, end) => {
     expect(await endOf(end)).toBe(reason);
   });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { ApiClient } from '../support/api-client.js';
 import { complementOf, exchange } from '../support/echo-target.js';
@@ -90,33 +89,6 @@ it('what another account reserves is taken from a tunnel within a second, and it
   await carries(kept);
   expect(ssh.output().match(/^closed /gm)).toHaveLength(2);
   ssh.kill();
-});
-
-it('an address stays with the account that reserved it first, whatever others reserve at its other names', async () => {
-  const [port, own] = [await freePort(HOST), '/reserved_addrs'];
-  await reserve({ addr: `${HOST}:${port}` });
-  const ssh = startSession(trial.port, ownKey, forwardOf(`${HOST}:${port}`));
-  await bound(ssh);
-  // The gateway has said that both are names of one address.
-  const addr = `localhost:${port}`;
-  const refused = { status: 409, body: { msg: expect.stringContaining(`is another name of '${HOST}:${port}'`) } };
-  await eventually(async () => expect(await other.post(own, { addr })).toMatchObject(refused));
-  // As if it had not.
-  await trial.service.pool.query('update gateway_runs set about = null');
-  const later = await other.post(own, { addr });
-  expect(later).toMatchObject({ status: 201 });
-  expect(await refusal(otherKey, addr)).toContain(ELSEWHERE);
-  await carries(port);
-  await other.delete(`${own}/${later.body.id}`);
-  await sleep(1_000);
-  await carries(port);
-  expect(ssh.output()).not.toContain('closed');
-  ssh.kill();
-  await ssh.ended;
-  const again = startSession(trial.port, ownKey, forwardOf(addr));
-  await bound(again);
-  await carries(port);
-  again.kill();
 });
 
 describe('a bind to port 0', () => {

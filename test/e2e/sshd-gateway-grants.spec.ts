@@ -45,18 +45,6 @@ it('a rule for a port at any host permits that port, and no other', async () => 
   await trial.expectDenied(key, `app.example.test:${await freePortOf('app.example.test')}`);
 });
 
-describe('a revocation', () => {
-  it('by deletion refuses the next login; recheck must close the open tunnel', async () => {
-    const key = await trial.newCredential('bind:app.example.test');
-    const port = await freePortOf('app.example.test');
-    const live = await trial.bind(key, `app.example.test:${port}`);
-    expect(await trial.admin.delete(`/ssh_credentials/${key.id}`)).toMatchObject({ status: 204 });
-    await trial.expectNotLetIn(key);
-    await expectBytesBothWays('app.example.test', port);
-    await live.close();
-  });
-});
-
 describe('a FIDO key', () => {
   it('has a line that OpenSSH reads and sshd accepts for that key', async () => {
     const line = newSecurityKey();

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { blocksOf } from '../support/documents.js';
+import { until } from '../support/eventually.js';
 import { expectBytesBothWays, freePortOf, GatewayTrial } from '../support/gateway-trial.js';
 import { askMaster, type KeyPair, type Login, logIn, newKeyPair } from '../support/ssh-client.js';
 import type { RunningCommands } from '../support/sshd-gateway.js';
@@ -22,14 +23,6 @@ const COMMAND = blocksOf('sshd-reaper')
 async function startReaper(): Promise<void> {
   reaper = await trial.gateway.run(`exec ${COMMAND}`);
   await until(() => reaper.output().includes('following changes'), 45_000);
-}
-
-async function until(isSo: () => boolean | Promise<boolean>, patienceMs: number): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`in vain: ${isSo}\n${reaper.output()}`);
-    await sleep(10);
-  }
 }
 
 /** A second, with the patience of a busy machine. */

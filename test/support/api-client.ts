@@ -26,6 +26,13 @@ export class ApiClient {
   put = (path: string, body: unknown, headers: Record<string, string> = {}) => this.json('PUT', path, body, headers);
   delete = (path: string, headers: Record<string, string> = {}) => this.send('DELETE', path, undefined, headers);
 
+  /** Sends a POST. Returns what it has created. */
+  async create(path: string, body: unknown): Promise<Answer['body']> {
+    const answer = await this.post(path, body);
+    if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  }
+
   /** The ids on all pages of a list. It follows `next_page_uri`. */
   async pages(path: string, plural: string): Promise<string[][]> {
     const pages: string[][] = [];

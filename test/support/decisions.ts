@@ -32,14 +32,22 @@ export async function untilWritten(gateway: ApiClient): Promise<void> {
 }
 
 /** Blocks writes of decisions until `release`. */
-export async function holdWrites(pool: Pool): Promise<{ release: () => Promise<void> }> {
+export async function holdWrites(pool: Pool, lock = 'bind_decisions in access exclusive mode') {
   const holder = await pool.connect();
   await holder.query('begin');
-  await holder.query('lock table bind_decisions in access exclusive mode');
+  await holder.query(`lock table ${lock}`);
   return {
     release: stopAtEnd(async () => {
       await holder.query('rollback');
       holder.release();
     }),
   };
+}
+
+/** Keeps every table from being written until it is released. */
+export async function holdAllWrites(pool: Pool) {
+  const { rows } = await pool.query(
+    `select string_agg(quote_ident(tablename), ', ') as tables from pg_tables where schemaname = 'public'`,
+  );
+  return holdWrites(pool, `${rows[0].tables} in share mode`);
 }

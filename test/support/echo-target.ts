@@ -40,6 +40,18 @@ export async function startEchoTarget(): Promise<EchoTarget> {
   return { port, socketPath, connections: () => connections };
 }
 
+/** The port of a server that does this with each connection. */
+export async function tcpServer(serve: (socket: Socket) => void, at = 0): Promise<number> {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on('error', () => undefined);
+    stopAtEnd(async () => void socket.destroy());
+    serve(socket);
+  }).listen(at, '127.0.0.1');
+  await once(server, 'listening');
+  stopAtEnd(async () => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
 export const complementOf = (bytes: Buffer): Buffer => Buffer.from(bytes.map((byte) => byte ^ 0xff));
 
 /** Sends `bytes` and returns the answer: as many bytes, or fewer if the other side closes before. */
@@ -61,4 +73,20 @@ export async function exchange(host: string, port: number, bytes: Buffer): Promi
     socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? finish() : reject(error)));
     socket.write(bytes);
   });
+}
+
+/** A connection that has carried bytes to the target and back. */
+export async function visit(port: number): Promise<Socket> {
+  const visitor = connect(port, '127.0.0.1').on('error', () => undefined);
+  stopAtEnd(async () => void visitor.destroy());
+  await carry(visitor);
+  return visitor.resume();
+}
+
+/** Fails if the connection carries no bytes. */
+export async function carry(visitor: Socket): Promise<void> {
+  const bytes = Buffer.from('hello');
+  visitor.write(bytes);
+  const [answer] = await once(visitor, 'data');
+  if (!complementOf(bytes).equals(answer)) throw new Error('the bytes are not those of the target');
 }

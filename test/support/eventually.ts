@@ -13,3 +13,8 @@ export async function eventually(expectation: () => unknown, patienceMs = 3_000)
     await sleep(10);
   }
 }
+
+export const until = (isSo: () => boolean | Promise<boolean>, patienceMs?: number): Promise<void> =>
+  eventually(async () => {
+    if (!(await isSo())) throw new Error(`in vain: ${isSo}`);
+  }, patienceMs);

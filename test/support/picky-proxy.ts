@@ -10,7 +10,6 @@ export class PickyProxy {
   private readonly delays = new Map<string, number>();
   private readonly losses: RegExp[] = [];
   private readonly answers = new Set<ServerResponse>();
-  readonly asked: string[] = [];
 
   private constructor(
     readonly url: string,
@@ -54,7 +53,6 @@ export class PickyProxy {
   }
 
   private async pass(question: IncomingMessage, answer: ServerResponse): Promise<void> {
-    this.asked.push(question.url ?? '');
     this.answers.add(answer);
     answer.once('close', () => this.answers.delete(answer));
     for (const [path, ms] of this.delays) if (question.url?.endsWith(path)) await sleep(ms);

@@ -613,6 +613,19 @@ const OWN: readonly TrafficPolicyCase[] = [
 /** Policies with the right outcome for some sources each. */
 export const TRAFFIC_POLICY_CASES: readonly TrafficPolicyCase[] = [...FROM_DOCUMENTS, ...OWN];
 
+/**
+ * What shows that a program decides by this library: each reason, IP policies, logs, and the ends and times of a
+ * connection. The spec of the library has the whole table.
+ */
+export const SHOWN_CASES: readonly TrafficPolicyCase[] = TRAFFIC_POLICY_CASES.filter((one, n) => {
+  const reasons = Object.values(one.sources).map((outcome) => outcome.split(' ')[0]);
+  const isFirst = (reason: string | undefined): boolean =>
+    TRAFFIC_POLICY_CASES.findIndex(({ sources }) =>
+      Object.values(sources).some((outcome) => outcome.split(' ')[0] === reason),
+    ) === n;
+  return reasons.some(isFirst) || [one.connection, one.ipPolicies, one.logs].some((given) => given !== undefined);
+});
+
 const rule = (fields: object): string => JSON.stringify({ on_tcp_connect: [fields] });
 const action = (fields: object): string => rule({ actions: [fields] });
 const known =

@@ -1,11 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { expect } from '@jest/globals';
 import ssh2 from 'ssh2';
+import { eventually } from './eventually.js';
 import { stopAtEnd } from './leftovers.js';
 
 /** A well-behaved client of the library, whose tunnels lead to one port of this machine. */
 export class TunnelClient {
-  private constructor(readonly client: ssh2.Client) {}
+  readonly closed: Promise<void>;
+  /** What its terminal has shown. */
+  shown = '';
+
+  private constructor(readonly client: ssh2.Client) {
+    this.closed = new Promise((resolve) => client.once('close', () => resolve()));
+  }
 
   static async logIn(port: number, keyFile: string, target: number, localAddress = '127.0.0.1'): Promise<TunnelClient> {
     // The library can report a failure more than once.
@@ -36,6 +44,21 @@ export class TunnelClient {
     return new Promise((resolve, reject) =>
       this.client.unforwardIn(address, port, (error) => (error ? reject(error) : resolve())),
     );
+  }
+
+  openTerminal(): void {
+    this.client.shell(false, (_, channel) => {
+      channel
+        ?.on('data', () => undefined)
+        .stderr.on('data', (data: Buffer) => {
+          this.shown += data;
+        });
+    });
+  }
+
+  /** Resolves once its terminal shows this. */
+  shows(line: string, patienceMs?: number): Promise<void> {
+    return eventually(() => expect(this.shown).toContain(line), patienceMs);
   }
 
   end(): void {

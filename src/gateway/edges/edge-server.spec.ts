@@ -18,6 +18,7 @@ let edges: EdgeServer;
 let followed = 0;
 let asked: string[] = [];
 let isAway = false;
+let tell: (event: ServiceEvent) => void;
 
 const listed = () => ({
   ...{ account_id: 'ac_1', ip_policies: [], ip_policies_error: null, traffic_policy_error: null },
@@ -38,8 +39,9 @@ const service = {
     const answer = { hostport, edge_id: 'edgtcp_1' };
     return { edges: [listed()], hostports: [answer] };
   },
-  async changes(_: string, signal: AbortSignal, tell: (event: ServiceEvent) => void) {
+  async changes(_: string, signal: AbortSignal, heard: typeof tell) {
     followed += 1;
+    tell = heard;
     tell({ name: 'ready', data: {} });
     await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   },
@@ -84,4 +86,17 @@ it('a question about a port that was in use is asked again until the service ans
   isAway = false;
   const before = asked.length;
   await until(() => asked.length > before + 1);
+});
+
+it('a port that is in use is tried again by one timer, however often its edge changes', async () => {
+  await edges.start();
+  await until(() => jest.getTimerCount() > 0);
+  for (let n = 0; n < 5; n += 1) {
+    const before = asked.length;
+    tell({ name: 'changed', data: { account_id: 'ac_1', ids: ['edgtcp_1'], hostports: [hostport] } });
+    await until(() => asked.length > before);
+    const end = performance.now() + 20;
+    await until(() => performance.now() > end);
+  }
+  expect(jest.getTimerCount()).toBe(1);
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '../../../test/support/eventually.js';
 import { routesOf, ServiceClient, type TargetBody } from '../service-client.js';
 import { type HeldRight, LiveRights } from './live-rights.js';
 import { ServiceState } from './service-state.js';
@@ -83,14 +84,6 @@ const hold = (question: TargetBody): boolean => rights.hold(rightTo(question), r
 const tell = (...names: string[]): void => {
   stream?.write(`event: reserved\ndata: ${JSON.stringify({ names })}\n\n`);
 };
-
-async function until(isSo: () => boolean): Promise<void> {
-  const deadline = Date.now() + 3_000;
-  while (!isSo()) {
-    if (Date.now() > deadline) throw new Error(`in vain: ${isSo}`);
-    await sleep(2);
-  }
-}
 /** Breaks the stream, and waits until it is followed again. */
 async function followAgain(): Promise<void> {
   stream?.destroy();

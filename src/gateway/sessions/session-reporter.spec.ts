@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Counter } from 'prom-client';
+import { until } from '../../../test/support/eventually.js';
 import { type Body, ModelService, REFUSED_ACCOUNT } from '../../../test/support/model-service.js';
 import { routesOf, ServiceClient } from '../service-client.js';
 import { OpenSessions } from './open-sessions.js';
@@ -62,15 +63,6 @@ afterEach(async () => {
   server.closeAllConnections();
   server.close();
 });
-
-async function until(isSo: () => boolean, patienceMs = 5_000): Promise<void> {
-  const deadline = performance.now() + patienceMs;
-  while (!isSo()) {
-    if (performance.now() > deadline)
-      throw new Error(`in vain: ${isSo}\n${lines.join('\n')}\n${JSON.stringify(bodies)}`);
-    await sleep(5);
-  }
-}
 const status = (code: number) => (response: ServerResponse) => {
   response.statusCode = code;
   response.end('{}');

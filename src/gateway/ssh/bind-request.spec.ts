@@ -81,6 +81,14 @@ it.each([
   expect(questionsOf([], address, 0)).toEqual([{ domain }]);
 });
 
+it.each([
+  ['team=a,b', "'b' is not a label; a comma separates labels, as in 'team=blue,app=web'"],
+  ['team=a,=b', 'the label key is empty'],
+  ['a=,b=,c=,d=,e=,f=,g=,h=,i=', 'it has 9 labels; the most is 8'],
+])('a bind of malformed labels is refused: %s', (labels, sentence) => {
+  expect(() => questionsOf([], labels, 0)).toThrow(sentence);
+});
+
 describe('below the domain of the service, a bind of', () => {
   const below = { domain: new TunnelDomain('https://tunnels.example.test'), givenName: 'given.tunnels.example.test' };
   const hosts = parseOwnedHosts('127.0.0.1,localhost=127.0.0.1,box=127.0.0.1');

@@ -92,6 +92,17 @@ describe('the host key', () => {
     expect(statSync(file).mode & 0o777).toBe(isRoot ? 0o440 : 0o600);
   });
 
+  it('of RSA is refused with the way out, and so is what holds no key', () => {
+    const file = join(folder, 'host_key');
+    writeFileSync(file, ssh2.utils.generateKeyPairSync('rsa', { bits: 2_048 }).private, { mode: 0o600 });
+    expect(() => loadHostKey(file)).toThrow(
+      'is a key of type ssh-rsa, which cannot be used; make another one: ssh-keygen -t ed25519',
+    );
+    writeFileSync(file, 'no key');
+    expect(() => loadHostKey(file)).toThrow('holds no private key that can be read without a passphrase');
+    expect(() => loadHostKey(join(file, 'key'))).toThrow("GATEWAY_HOST_KEY '");
+  });
+
   it('that others can read is refused, with the way out', () => {
     const file = join(folder, 'host_key');
     loadHostKey(file);
