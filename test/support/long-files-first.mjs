@@ -14,7 +14,6 @@ const LONG_FILES = [
   'e2e/embedded-postgres',
   'e2e/operations',
   'e2e/sshd-reaper',
-  'lost-tails',
   'evidence',
   'forgeries',
   'program/start',
