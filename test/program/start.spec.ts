@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
 import { newPublicKey } from '../support/keys.js';
-import { logLines, type RunningMain, spawnCli, spawnMain, startCli, stopMain } from '../support/process.js';
+import { logLines, type RunningMain, spawnCli, spawnMain, stopMain } from '../support/process.js';
 import { emptyDatabase } from '../support/service.js';
 import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 
@@ -25,6 +25,9 @@ async function query(url: string, statement: string): Promise<void> {
 
 describe('a start on an embedded database', () => {
   it('says where the database is, and which file has the key and first calls; the next start keeps the data', async () => {
+    const file = join(dataDir(), 'try-it.txt');
+    await mkdir(dataDir(), { mode: 0o711 });
+    await writeFile(file, 'of before', { mode: 0o644 });
     const first = start();
     const url = await first.url;
     while (!first.output().includes('first calls to try')) await sleep(5);
@@ -36,8 +39,8 @@ describe('a start on an embedded database', () => {
       msg: expect.stringMatching(/created now; the admin's API key is in .*try-it.txt, and nowhere else/),
     });
     expect(first.output()).not.toMatch(KEY);
-    const file = join(dataDir(), 'try-it.txt');
     expect(calls).toMatchObject({ file, msg: `first calls to try are in ${file}` });
+    // It is a new file, which nobody else can read, whatever was there.
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const text = await readFile(file, 'utf8');
     expect(text.startsWith(`log in    npx tunnel-access login ${url}\nAPI key   `)).toBe(true);
@@ -52,6 +55,18 @@ describe('a start on an embedded database', () => {
     expect(second.output()).not.toMatch(KEY);
     expect(await stopMain(second, 'SIGTERM')).toMatchObject({ code: 0 });
     expect(await readFile(file, 'utf8')).toBe(text);
+    expect((await spawnCli({ DATA_DIR: dataDir() }, 'data', 'remove', '--yes')).code).toBe(0);
+    expect(existsSync(dataDir())).toBe(false);
+  });
+
+  it('whose file of the first calls cannot be written says how to make a key', async () => {
+    await mkdir(join(dataDir(), 'try-it.txt'), { recursive: true, mode: 0o711 });
+    const main = start();
+    expect(await statusOf(await main.url, 'another-key')).toBe(401);
+    expect(said(main)).toContainEqual(
+      expect.stringMatching(/API key cannot be shown, since .*EISDIR.*: run `.*api-keys create`$/),
+    );
+    expect(said(main).join()).not.toContain('first calls to try');
   });
 });
 
@@ -76,39 +91,6 @@ it.each(['PORT', 'GATEWAY_LISTEN'])(
     expect(existsSync(dataDir())).toBe(false);
   },
 );
-
-describe('the file of the first calls', () => {
-  it('is a new one, which nobody else can read, whatever was there', async () => {
-    await mkdir(dataDir(), { mode: 0o711 });
-    await writeFile(join(dataDir(), 'try-it.txt'), 'of before', { mode: 0o644 });
-    const main = start();
-    await main.url;
-    while (!main.output().includes('first calls to try')) await sleep(5);
-    const file = join(dataDir(), 'try-it.txt');
-    expect([(await stat(file)).mode & 0o777, (await readFile(file, 'utf8')).includes('of before')]).toEqual([
-      0o600,
-      false,
-    ]);
-  });
-
-  it('that cannot be written ends no start: the log says how to make a key', async () => {
-    await mkdir(join(dataDir(), 'try-it.txt'), { recursive: true, mode: 0o711 });
-    const main = start();
-    expect(await statusOf(await main.url, 'another-key')).toBe(401);
-    expect(said(main)).toContainEqual(
-      expect.stringMatching(/API key cannot be shown, since .*EISDIR.*: run `.*api-keys create`$/),
-    );
-    expect(said(main).join()).not.toContain('first calls to try');
-  });
-
-  it('goes with the data', async () => {
-    const main = start();
-    await main.url;
-    await stopMain(main);
-    expect((await spawnCli({ DATA_DIR: dataDir() }, 'data', 'remove', '--yes')).code).toBe(0);
-    expect(existsSync(dataDir())).toBe(false);
-  });
-});
 
 describe('a start with DATABASE_URL', () => {
   it('starts no embedded server, and names the database without its password', async () => {
@@ -156,7 +138,7 @@ describe('a stop', () => {
   });
   afterAll(() => database.drop());
 
-  it.each([1, 2, 3])('answers what arrives with the signal on kept connections (run %i)', async () => {
+  it('answers what arrives with the signal on kept connections', async () => {
     const main = start({ DATABASE_URL: database.url });
     const url = `${await main.url}/livez`;
     const agents = Array.from({ length: 12 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
@@ -197,15 +179,6 @@ describe('the program', () => {
     expect(await ran('--prot', '1')).toEqual({ code: 2, output: "error: unknown option '--prot'\n" });
     expect(await ran('serve')).toMatchObject({ code: 2, output: expect.stringMatching(/^error: too many arguments/) });
     expect(existsSync(dataDir())).toBe(false);
-  });
-
-  it('starts by `tunnel-access start` as well', async () => {
-    const database = await emptyDatabase();
-    const main = startCli({ DATABASE_URL: database.url, PORT: '0' }, 'start');
-    while (main.child.exitCode === null && !main.stdout().includes('ready at http')) await sleep(20);
-    main.child.kill('SIGTERM');
-    expect(await main.ended).toMatchObject({ code: 0, stderr: '' });
-    await database.drop();
   });
 });
 
