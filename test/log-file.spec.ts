@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,12 +7,13 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { READ_MODELS } from '../src/api/read-models.js';
 import { type Database, openDatabase } from '../src/database/database.js';
-import { type LoggedEvent, leafHash } from '../src/event-log/verify/logged-event.js';
+import type { LoggedEvent } from '../src/event-log/verify/logged-event.js';
 import { linesOf } from '../src/operator/audit/ndjson.js';
 import { ApiClient } from './support/api-client.js';
 import { history, play, playerOf } from './support/histories.js';
 import { imported } from './support/imported.js';
 import { newPublicKey } from './support/keys.js';
+import { longer, rehashed } from './support/longer-log.js';
 import { addAccount, addBot } from './support/principals.js';
 import { runCliOn } from './support/process.js';
 import { cloneDatabase, type Service, startService, testConfig } from './support/service.js';
@@ -195,11 +195,6 @@ describe('audit import', () => {
     expect(await exportOf(target.url)).toBe(log);
   });
 
-  it('writes the log of an account with one key on 20,000 credentials in seconds', async () => {
-    const { code, stderr } = await importing(longer('ssh_credential_created', 20_000));
-    expect([code, stderr]).toEqual([0, expect.stringMatching(/ rows made from these events, and proven\n$/)]);
-  }, 60_000);
-
   /** Imports the log, and runs `meanwhile` when half of it has been read. */
   const importAround = (database: Database, meanwhile: () => Promise<void>) =>
     imported(
@@ -236,28 +231,11 @@ describe('audit import', () => {
   });
 });
 
-const rehashed = (event: object): object => ({ ...event, leaf_hash: leafHash(event as LoggedEvent) });
-
 const LONG = 1_000;
 
 /** The log and so many edges more that it goes to PostgreSQL in many blocks. One of these lines may be changed. */
 const long = (lineNumber?: number, change?: (event: object) => object): string =>
-  longer('tcp_edge_created', LONG, lineNumber, change);
-
-/** The log and further entities, all made as the first one by an event of this type. */
-function longer(type: string, events: number, lineNumber?: number, change = (event: object) => event): string {
-  const created = JSON.parse(lines().find((line) => line.includes(type) && !line.includes('device_name')) ?? '');
-  const [prefix] = created.stream_id.split('_');
-  const more = Array.from({ length: events - lines().length }, (_, i) => {
-    const position = lines().length + i + 1;
-    const number = String(position).padStart(6, '0');
-    const recorded_at = `2100-01-01T00:00:00.${number}Z`;
-    const stream_id = `${prefix}_${number.padStart(27, '0')}`;
-    const event = rehashed({ ...created, position, stream_id, stream_version: 1, event_id: randomUUID(), recorded_at });
-    return JSON.stringify(position === lineNumber ? change(event) : event);
-  });
-  return `${exported}${more.join('\n')}\n`;
-}
+  longer(exported, 'tcp_edge_created', LONG, lineNumber, change);
 
 /** A log with valid hashes in which the first two events of a stream are swapped. */
 async function exportDisordered(): Promise<string> {

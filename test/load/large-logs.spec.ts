@@ -6,9 +6,10 @@ import { queryNamed, type Transaction } from '../../src/database/query.js';
 import type { EventFilter } from '../../src/event-log/read/event-filter.js';
 import { LogPages } from '../../src/event-log/read/log-pages.js';
 import { newPublicKey } from '../support/keys.js';
+import { longer } from '../support/longer-log.js';
 import { addManyCredentials, addManyKeys, deleteEveryThird, headOf, idOfMany } from '../support/many-credentials.js';
 import { addUser, type TestPrincipal } from '../support/principals.js';
-import { runCli } from '../support/process.js';
+import { runCli, runCliOn } from '../support/process.js';
 import { readOnceAlone, rowsFetched } from '../support/rows-read.js';
 import { cloneDatabase, type Service, startCopy, startService } from '../support/service.js';
 
@@ -151,6 +152,19 @@ describe('audit verify', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/\n44997 events of 1 accounts in .* s: 8 faults\n$/);
     await copy.drop();
+  });
+});
+
+describe('audit import', () => {
+  it('writes the log of an account with one key on 20,000 credentials in seconds', async () => {
+    const [of, target] = [await startService(), await cloneDatabase()];
+    await of.admin.post('/ssh_credentials', { public_key: newPublicKey() });
+    const exported = (await runCli({ DATABASE_URL: of.databaseUrl }, 'audit', 'export')).stdout;
+    const log = longer(exported, 'ssh_credential_created', 20_000);
+    const { code, stderr } = await runCliOn(log, { DATABASE_URL: target.url }, 'audit', 'import', '-');
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/ rows made from these events, and proven\n$/)]);
+    await of.stop();
+    await target.drop();
   });
 });
 
