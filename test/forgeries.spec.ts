@@ -8,7 +8,7 @@ import { checkpointText } from '../src/event-log/transparency/tree/checkpoint.js
 import { signNote } from '../src/event-log/transparency/tree/signed-note.js';
 import { repairTiles } from '../src/event-log/verify/repair-tiles.js';
 import { faultsOf, provenOf } from './support/found.js';
-import { cloneDatabase, type TestDatabase } from './support/service.js';
+import { cloneDatabase, type TestDatabase, testConfig } from './support/service.js';
 import { HASH_ANEW, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
@@ -295,8 +295,7 @@ let database: Database;
 let sql: pg.Client;
 beforeAll(async () => {
   copy = await cloneDatabase();
-  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
-  database = await openDatabase(options, () => undefined);
+  database = await openDatabase(testConfig(copy.url), () => undefined);
   sql = new pg.Client(copy.url);
   await sql.connect();
   for (const [account, size] of [

@@ -273,8 +273,7 @@ describe('audit import of a wrong file', () => {
   beforeAll(async () => {
     target = await cloneDatabase();
     sql = await connect(target.url);
-    const settings = { databaseUrl: target.url, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
-    database = await openDatabase(settings, () => undefined);
+    database = await openDatabase(testConfig(target.url), () => undefined);
     disordered = await exportDisordered();
   });
   afterAll(async () => {

@@ -5,7 +5,9 @@ import { seal } from '../src/event-log/transparency/seal/seal.js';
 import { SealedLogs } from '../src/event-log/transparency/seal/sealed-logs.js';
 import { followLogs } from '../src/operator/audit/log-tail.js';
 import { ApiClient } from './support/api-client.js';
+import { inDatabase } from './support/backups.js';
 import { takeLines } from './support/error-lines.js';
+import { eventually } from './support/eventually.js';
 import { METRICS_TOKEN, scrape, seriesValue } from './support/metrics.js';
 import { runCli, runCliOn } from './support/process.js';
 import { ADMIN_KEY, cloneDatabase, type Service, startCopy, startService } from './support/service.js';
@@ -34,17 +36,6 @@ async function look(instance: SigningInstance): Promise<string> {
   return stateOf(instance);
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 300 && !(await isSo()); attempt += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}
-async function tamper(statements: string): Promise<void> {
-  const sql = new pg.Client(plain.databaseUrl);
-  await sql.connect();
-  await sql.query(`set session_replication_role = replica; ${statements}`);
-  await sql.end();
-}
 const whileEdited = (statements: string, work: () => Promise<void>): Promise<void> =>
   whileTampered(plain.databaseUrl, statements, work);
 const sealedSize = async (): Promise<number> =>
@@ -85,11 +76,11 @@ describe('a log that is shorter than one that was signed', () => {
       return [status, body.checkpoints, seriesValue(await scrape(service.app.url), 'tunnel_access_lost_logs')];
     };
     const size = await add(2);
-    await until(async () => (await service.admin.get(`/log/proof?position=${size}`)).status === 200);
+    const sealed = async () => expect((await service.admin.get(`/log/proof?position=${size}`)).status).toBe(200);
+    await eventually(sealed, 10_000);
     expect(await state()).toEqual([200, IN_ORDER, 0]);
     await whileEdited(cut(size - 2), async () => {
-      await until(async () => (await state())[2] === 1);
-      expect(await state()).toEqual([200, ALARM, 1]);
+      await eventually(async () => expect(await state()).toEqual([200, ALARM, 1]), 10_000);
     });
     await service.app.close();
     const said = `ALARM: a checkpoint of ${size} events of the log of ${account} was signed, but it has ${size - 2} events: its tail is lost. `;
@@ -185,7 +176,8 @@ describe('a log that is shorter than one that was signed', () => {
         ),
       ]);
       // A restore of a backup from before has no row.
-      await tamper('delete from log_alarms');
+      const restore = 'set session_replication_role = replica; delete from log_alarms';
+      await inDatabase(plain.databaseUrl, (client) => client.query(restore));
       expect(await look(restarted)).toBe(IN_ORDER);
       await show(restarted, newer);
       expect(stateOf(restarted)).toBe(ALARM);
@@ -411,7 +403,7 @@ describe('a reader that is ahead of the log', () => {
     );
     await whileTampered(plain.databaseUrl, cut(head - 2), async () => {
       const next = events.next();
-      await until(async () => reports.length > 0);
+      await eventually(() => expect(reports).toHaveLength(1), 10_000);
       await plain.admin.post('/edges/tcp', {});
       expect((await next).value?.position).toBe(head - 1);
       expect(reports).toEqual([

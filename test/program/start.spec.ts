@@ -5,8 +5,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
+import { inDatabase } from '../support/backups.js';
 import { newPublicKey } from '../support/keys.js';
 import { logLines, type RunningMain, spawnCli, spawnMain, stopMain } from '../support/process.js';
 import { emptyDatabase } from '../support/service.js';
@@ -16,12 +16,6 @@ useStarts();
 
 const KEY = /[0-9A-Za-z]{27}_[\w-]{32}/;
 const said = (main: RunningMain): string[] => logLines(main).map(({ msg }) => msg);
-
-async function query(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query(statement).finally(() => client.end());
-}
 
 describe('a start on an embedded database', () => {
   it('says where the database is, and which file has the key and first calls; the next start keeps the data', async () => {
@@ -203,7 +197,7 @@ describe('a start that fails says why in plain words', () => {
     expect((await main.ended).code).toBe(3);
     expect(said(main)).toEqual([expect.stringContaining(sentence)]);
     // Its admin's key would never be shown.
-    await expect(query(url, 'select from accounts')).rejects.toThrow('does not exist');
+    await expect(inDatabase(url, (client) => client.query('select from accounts'))).rejects.toThrow('does not exist');
     await drop();
   });
 });
