@@ -138,7 +138,13 @@ describe('a database whose migrations are not those of this version', () => {
 describe('a command that is no `start`, `migrate` or `audit import`', () => {
   it('makes no database in a folder without one, also when DATABASE_URL was forgotten', async () => {
     const folder = join(dataDir(), 'forgotten');
-    for (const command of ['accounts create Other', 'api-keys create', 'projections repair', 'audit tail']) {
+    for (const command of [
+      'accounts create Other',
+      'api-keys create',
+      'projections repair',
+      'audit tail',
+      'migrate --check',
+    ]) {
       expect(await runCli({ DATA_DIR: folder }, ...command.split(' '))).toEqual({
         code: 3,
         stdout: '',
