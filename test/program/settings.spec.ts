@@ -10,7 +10,7 @@ import { ApiClient } from '../support/api-client.js';
 import { freePort } from '../support/free-port.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { CLI, logLines, runCli, spawnCli, startCli, stopMain } from '../support/process.js';
-import { emptyDatabase, type Service, startService } from '../support/service.js';
+import { cloneDatabase, type Service, startService } from '../support/service.js';
 import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 
 /** Environments and settings of operators. */
@@ -53,7 +53,7 @@ describe('--settings FILE', () => {
   });
 
   it('gives them to a start too', async () => {
-    const database = await emptyDatabase();
+    const database = await cloneDatabase();
     const file = await fileWith(`DATABASE_URL='${database.url}'\nBOOTSTRAP_API_KEY=${KEY}\nPORT=0\n`);
     const main = startCli({}, 'start', '--settings', file);
     while (main.child.exitCode === null && !main.stdout().includes('ready at http')) await sleep(20);
@@ -157,7 +157,7 @@ describe('an embedded database', () => {
 });
 
 it('a start that another program made a worker of node:cluster, as pm2 -i does, serves', async () => {
-  const [database, port] = [await emptyDatabase(), await freePort('127.0.0.1')];
+  const [database, port] = [await cloneDatabase(), await freePort('127.0.0.1')];
   const script = `
     const cluster = require('node:cluster');
     cluster.setupPrimary({ exec: ${JSON.stringify(CLI)}, args: ['start'], execArgv: [] });

@@ -9,7 +9,7 @@ import { ApiClient } from '../support/api-client.js';
 import { inDatabase } from '../support/backups.js';
 import { newPublicKey } from '../support/keys.js';
 import { logLines, type RunningMain, spawnCli, spawnMain, stopMain } from '../support/process.js';
-import { emptyDatabase } from '../support/service.js';
+import { cloneDatabase, emptyDatabase, type TestDatabase } from '../support/service.js';
 import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 
 useStarts();
@@ -88,7 +88,7 @@ it.each(['PORT', 'GATEWAY_LISTEN'])(
 
 describe('a start with DATABASE_URL', () => {
   it('starts no embedded server, and names the database without its password', async () => {
-    const database = await emptyDatabase();
+    const database = await cloneDatabase();
     const main = start({ DATABASE_URL: database.url.replace('postgres@', 'postgres:pass-word@') });
     await main.url;
     expect(main.output()).toMatch(/ on PostgreSQL at /);
@@ -126,9 +126,9 @@ const askOn = (agent: Agent, url: string): Promise<readonly unknown[]> =>
   });
 
 describe('a stop', () => {
-  let database: Awaited<ReturnType<typeof emptyDatabase>>;
+  let database: TestDatabase;
   beforeAll(async () => {
-    database = await emptyDatabase();
+    database = await cloneDatabase();
   });
   afterAll(() => database.drop());
 
