@@ -14,7 +14,7 @@ const LONG_FILES = [
   'e2e/embedded-postgres',
   'e2e/operations',
   'e2e/sshd-reaper',
-  'evidence',
+  'projections',
   'forgeries',
   'program/start',
   'program/settings',
