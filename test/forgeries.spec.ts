@@ -8,8 +8,8 @@ import { checkpointText } from '../src/event-log/transparency/tree/checkpoint.js
 import { signNote } from '../src/event-log/transparency/tree/signed-note.js';
 import { repairTiles } from '../src/event-log/verify/repair-tiles.js';
 import { faultsOf, provenOf } from './support/found.js';
-import { cloneDatabase, type TestDatabase } from './support/service.js';
-import { HASH_ANEW } from './support/tampering.js';
+import { cloneDatabase, type TestDatabase, testConfig } from './support/service.js';
+import { HASH_ANEW, whileTampered } from './support/tampering.js';
 
 const KEY = newCheckpointKey('tunnels.example.com');
 const EARLIER = newCheckpointKey('old.example.com');
@@ -36,6 +36,10 @@ const DAMAGED = (level: number, index: number): string =>
   `update log_tiles set hashes = overlay(hashes placing '\\xdeadbeef' from 33) ${TILE(level, index)}`;
 const SWAP = `update events set position = -position ${OF} and position in (100, 101);
   update events set position = 201 + position ${OF} and position < 0`;
+
+/** A further event of the stream of position 100. */
+const MORE = (position: number, version: number, what: string): string =>
+  `insert into events select account_id, ${position}, stream_id, ${version}, gen_random_uuid(), 'tunnel_group_${what}.v1', data, metadata, now() + interval '${position} s', now() + interval '${position} s', leaf_hash from events ${AT(100)}`;
 
 const NOT_THE_HASH = /^position 100: its leaf_hash is not the hash of the event$/;
 const NOT_SIGNED = /^position 100: is not the event that was signed/;
@@ -114,6 +118,31 @@ const FOUND: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
     'an event twice',
     `insert into events select account_id, 621, stream_id, 2, gen_random_uuid(), type, data, metadata, now(), now(), leaf_hash from events ${AT(100)}; update log_heads set size = 621 ${OF}${ANEW}`,
     /^position 621: a second event of type tunnel_group_created\.v1 in its stream$/,
+  ],
+  [
+    'an event after the deletion of its stream',
+    `${MORE(621, 2, 'deleted')}; ${MORE(622, 3, 'updated')}; update log_heads set size = 622 ${OF}${ANEW}`,
+    /^position 622: an event of type tunnel_group_updated\.v1 comes after the deletion of its stream$/,
+  ],
+  [
+    'two events of one stream in another order',
+    `update events set stream_version = 2 ${AT(100)}; ${MORE(621, 1, 'updated')}; update log_heads set size = 621 ${OF}${ANEW}`,
+    /^position \d+: its stream_version does not follow/,
+  ],
+  [
+    'an unknown type, hashed anew',
+    `update events set type = 'tunnel_group_blessed.v1' ${AT(100)}${ANEW}`,
+    /^position 100: this version of the service does not know events of type tunnel_group_blessed\.v1 in stream bkdtg_/,
+  ],
+  [
+    'an infinite time of an occurrence',
+    `update events set occurred_at = 'infinity' ${AT(SIZE)}`,
+    /^position 620: occurred_at is not a time as export writes it$/,
+  ],
+  [
+    'an infinite time',
+    `update events set recorded_at = 'infinity' ${AT(SIZE)}`,
+    /^position 620: recorded_at is not a time as export writes it$/,
   ],
   [
     'an event inserted between, the others renumbered',
@@ -261,51 +290,43 @@ const NOT_FOUND: readonly (readonly [what: string, sql: string, why: string])[] 
   ],
 ];
 
-let original: TestDatabase;
+let copy: TestDatabase;
+let database: Database;
+let sql: pg.Client;
 beforeAll(async () => {
-  original = await cloneDatabase();
-  const pool = new pg.Pool({ connectionString: original.url, max: 1 });
+  copy = await cloneDatabase();
+  database = await openDatabase(testConfig(copy.url), () => undefined);
+  sql = new pg.Client(copy.url);
+  await sql.connect();
   for (const [account, size] of [
     [ACCOUNT, SIZE],
     [OTHER, 20],
   ] as const) {
-    await pool.query(FILL, [account, size]);
-    await pool.query('insert into log_heads (account_id, size, recorded_at) values ($1, $2, now())', [account, size]);
+    await sql.query(FILL, [account, size]);
+    await sql.query('insert into log_heads (account_id, size, recorded_at) values ($1, $2, now())', [account, size]);
   }
-  const logs = new SealedLogs(pool);
+  const logs = new SealedLogs(database.pool);
   for (const [i, size] of SEALED.entries())
     await seal(logs, KEYS, { accountId: ACCOUNT, size, sealed: SEALED[i - 1] ?? 0 });
   await seal(logs, KEYS, { accountId: OTHER, size: 20, sealed: 0 });
-  await pool.end();
 });
-afterAll(() => original.drop());
+afterAll(async () => {
+  await database.close();
+  await sql.end();
+  await copy.drop();
+});
 
 const keysOf = (account: string) => KEYS.known.map((key) => signerOf(key, account));
 
-/** Runs `work` on a copy of the logs after these statements of a superuser, with triggers off. */
-async function forged<T>(statements: string, work: (database: Database, sql: pg.Client) => Promise<T>): Promise<T> {
-  const copy = await cloneDatabase(original);
-  const sql = new pg.Client(copy.url);
-  await sql.connect();
-  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
-  const database = await openDatabase(options, () => undefined);
-  try {
-    await sql.query(`set session_replication_role = replica; ${statements}`);
-    return await work(database, sql);
-  } finally {
-    await database.close();
-    await sql.end();
-    await copy.drop();
-  }
-}
+const forged = <T>(statements: string, work: () => Promise<T>): Promise<T> => whileTampered(copy.url, statements, work);
 
 describe('audit verify', () => {
   it('finds nothing where nobody has forged anything', async () => {
-    expect(await forged('select', (database) => faultsOf(database, keysOf))).toEqual([]);
+    expect(await faultsOf(database, keysOf)).toEqual([]);
   });
 
   it.each(FOUND)('finds %s', async (_, statements, said) => {
-    const faults = await forged(statements, (database) => faultsOf(database, keysOf));
+    const faults = await forged(statements, () => faultsOf(database, keysOf));
     expect(faults).toContainEqual(expect.stringMatching(said));
   });
 
@@ -313,26 +334,35 @@ describe('audit verify', () => {
     const said = [100, 400].map((position) =>
       expect.stringMatching(`^position ${position}: is not the event that was`),
     );
-    await forged(`update events set data = '{}' ${OF} and position in (100, 400)${ANEW}`, async (database) => {
+    await forged(`update events set data = '{}' ${OF} and position in (100, 400)${ANEW}`, async () => {
       expect(await faultsOf(database, keysOf)).toEqual(said);
       expect((await provenOf(database, { keysOf })).faults).toEqual(expect.arrayContaining(said));
     });
   });
 
+  it('computes the hashes itself, whatever the function of the database makes of them', async () => {
+    const made = `select pg_get_functiondef('event_leaf_hash'::regproc) as sql`;
+    const [{ sql: definition }] = (await sql.query(made)).rows;
+    const replaced = definition.replace(/AS \$function\$[\s\S]*$/, () => `AS $$ select sha256('anything') $$`);
+    const faults = await forged(`${replaced}${ANEW}`, () => faultsOf(database, keysOf));
+    await sql.query(definition);
+    expect(faults).toContain('position 1: its leaf_hash is not the hash of the event');
+  });
+
   it('accepts no checkpoint of the key of another deployment', async () => {
     const other = newCheckpointKey(KEY.name);
-    const faults = await forged('select', (database) => faultsOf(database, (account) => [signerOf(other, account)]));
+    const faults = await faultsOf(database, (account) => [signerOf(other, account)]);
     for (const size of SEALED) expect(faults).toContain(`the checkpoint of ${size} events: its signature is wrong`);
   });
 
   it.each(NOT_FOUND)('cannot find %s', async (_, statements, why) => {
-    expect([why, await forged(statements, (database) => faultsOf(database, keysOf))]).toEqual([why, []]);
+    expect([why, await forged(statements, () => faultsOf(database, keysOf))]).toEqual([why, []]);
   });
 });
 
 const LOGS = `select json_agg(t order by account_id, level, index) as tiles from log_tiles t`;
 
-const repaired = async (database: Database) => (await repairTiles(database, ACCOUNT, keysOf))[0]?.refusal;
+const repaired = async () => (await repairTiles(database, ACCOUNT, keysOf))[0]?.refusal;
 
 describe('audit repair-tiles', () => {
   it.each([
@@ -344,9 +374,9 @@ describe('audit repair-tiles', () => {
     ],
     ['as they should be', 'select'],
   ])('makes tiles that are %s as they were, and leaves the guard in force', async (_, statements) => {
-    const before = await forged('select', async (_database, sql) => (await sql.query(LOGS)).rows);
-    await forged(statements, async (database, sql) => {
-      expect(await repaired(database)).toBeUndefined();
+    const before = (await sql.query(LOGS)).rows;
+    await forged(statements, async () => {
+      expect(await repaired()).toBeUndefined();
       expect((await sql.query(LOGS)).rows).toEqual(before);
       expect(await faultsOf(database, keysOf)).toEqual([]);
     });
@@ -365,9 +395,9 @@ describe('audit repair-tiles', () => {
       'no known key has signed its newest checkpoint, which is of 600 events',
     ],
   ])('leaves the tiles as they are where %s', async (_, statements, said) => {
-    await forged(`${DAMAGED(0, 0)}; ${statements}`, async (database, sql) => {
+    await forged(`${DAMAGED(0, 0)}; ${statements}`, async () => {
       const before = (await sql.query(LOGS)).rows;
-      expect(await repaired(database)).toBe(said);
+      expect(await repaired()).toBe(said);
       expect((await sql.query(LOGS)).rows).toEqual(before);
     });
   });
@@ -378,8 +408,8 @@ describe('a log', () => {
     ['damaged', DAMAGED(0, 2), 'do not make its'],
     ['missing', `delete from log_tiles ${OF}`, 'missing or cut'],
   ])('is signed no further over tiles that are %s', async (_, statements, said) => {
-    await forged(statements, async ({ pool }) => {
-      const logs = new SealedLogs(pool);
+    await forged(statements, async () => {
+      const logs = new SealedLogs(database.pool);
       await expect(seal(logs, KEYS, { accountId: ACCOUNT, size: SIZE, sealed: 600 })).rejects.toThrow(said);
       expect((await logs.lastCheckpoint(ACCOUNT))?.size).toBe(600);
     });
@@ -387,8 +417,7 @@ describe('a log', () => {
 });
 
 describe('the guard of the alarms', () => {
-  const RAISED = `insert into log_alarms (account_id, loss, signed, mark, what) values ('${ACCOUNT}', 'tail', 700, '', 'x');
-    set session_replication_role = origin`;
+  const RAISED = `insert into log_alarms (account_id, loss, signed, mark, what) values ('${ACCOUNT}', 'tail', 700, '', 'x')`;
   const END = `update log_alarms set ended_at = now(), reason = 'y'`;
 
   it.each([
@@ -399,16 +428,15 @@ describe('the guard of the alarms', () => {
     ['a second end', `${END}; ${END}`, 'UPDATE'],
     ['that it is open again', `${END}; update log_alarms set ended_at = null, reason = null`, 'UPDATE'],
   ])('refuses %s', async (_, statement, operation) => {
-    await forged(RAISED, async (_database, sql) => {
-      await expect(sql.query(statement)).rejects.toThrow(`an alarm can only be ended: ${operation} refused`);
-    });
+    await sql.query(`begin; ${RAISED}`);
+    await expect(sql.query(statement)).rejects.toThrow(`an alarm can only be ended: ${operation} refused`);
+    await sql.query('rollback');
   });
 
   it('lets an alarm end, with a reason alone', async () => {
-    await forged(RAISED, async (_database, sql) => {
-      await expect(sql.query('update log_alarms set ended_at = now()')).rejects.toThrow('log_alarms_end');
-      await sql.query(END);
-    });
+    await sql.query(`begin; ${RAISED}; savepoint raised`);
+    await expect(sql.query('update log_alarms set ended_at = now()')).rejects.toThrow('log_alarms_end');
+    await sql.query(`rollback to raised; ${END}; rollback`);
   });
 });
 
@@ -420,14 +448,10 @@ describe('the guard of the tiles', () => {
     ['a cut', 'update log_tiles set hashes = substr(hashes, 1, 32)', 'UPDATE'],
     ['another place', 'update log_tiles set index = index + 100', 'UPDATE'],
   ])('refuses %s', async (_, statement, operation) => {
-    await forged('set session_replication_role = origin', async (_database, sql) => {
-      await expect(sql.query(statement)).rejects.toThrow(`log_tiles only grows: ${operation} refused`);
-    });
+    await expect(sql.query(statement)).rejects.toThrow(`log_tiles only grows: ${operation} refused`);
   });
 
   it('lets a tile grow', async () => {
-    await forged('set session_replication_role = origin', async (_database, sql) => {
-      await sql.query(`update log_tiles set hashes = hashes || sha256('x') ${TILE(0, 2)}`);
-    });
+    await sql.query(`begin; update log_tiles set hashes = hashes || sha256('x') ${TILE(0, 2)}; rollback`);
   });
 });

@@ -4,7 +4,7 @@ import { READ_MODELS } from '../src/api/read-models.js';
 import { type Database, openDatabase } from '../src/database/database.js';
 import { verify } from '../src/event-log/verify/verify.js';
 import { faultsOf } from './support/found.js';
-import { cloneDatabase } from './support/service.js';
+import { cloneDatabase, testConfig } from './support/service.js';
 
 const ACCOUNT = 'ac_000000000000000000000000000';
 const EVENTS = 20_000;
@@ -25,8 +25,7 @@ beforeAll(async () => {
   await sql.connect();
   await sql.query(FILL, [ACCOUNT, EVENTS]);
   await sql.query('insert into log_heads (account_id, size, recorded_at) values ($1, $2, now())', [ACCOUNT, EVENTS]);
-  const options = { databaseUrl: copy.url, dataDir: '', databasePoolSize: 1, auditReadConnections: 1 };
-  database = await openDatabase(options, () => undefined);
+  database = await openDatabase(testConfig(copy.url), () => undefined);
 });
 afterAll(async () => {
   await database.close();

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { MIGRATIONS } from '../../migrations/all.js';
+import { inDatabase } from '../support/backups.js';
 import { newPublicKey } from '../support/keys.js';
 import { runCli } from '../support/process.js';
 import { cloneDatabase, emptyDatabase, type Service, startService } from '../support/service.js';
@@ -33,11 +33,7 @@ const readingCommands = (): [command: string, output: RegExp][] => [
   ['projections prove', /4 rows compared with 5 events .*: they agree/],
 ];
 
-async function sql(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query(statement).finally(() => client.end());
-}
+const sql = (url: string, statement: string) => inDatabase(url, (client) => client.query(statement));
 
 /** Each table with the number of its writes, and each object that was made in the database. */
 const FOOTPRINT = `select
@@ -142,7 +138,13 @@ describe('a database whose migrations are not those of this version', () => {
 describe('a command that is no `start`, `migrate` or `audit import`', () => {
   it('makes no database in a folder without one, also when DATABASE_URL was forgotten', async () => {
     const folder = join(dataDir(), 'forgotten');
-    for (const command of ['accounts create Other', 'api-keys create', 'projections repair', 'audit tail']) {
+    for (const command of [
+      'accounts create Other',
+      'api-keys create',
+      'projections repair',
+      'audit tail',
+      'migrate --check',
+    ]) {
       expect(await runCli({ DATA_DIR: folder }, ...command.split(' '))).toEqual({
         code: 3,
         stdout: '',

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { ApiClient } from '../support/api-client.js';
 import { runCli, spawnCli, stopMain } from '../support/process.js';
@@ -64,19 +63,5 @@ describe('accounts create', () => {
     expect(await runCli(settings, 'accounts', 'create', ' ')).toMatchObject({ code: 2, stdout: '' });
     expect(await runCli(settings, 'accounts', 'create')).toMatchObject({ code: 2, stdout: '' });
     await service.stop();
-  });
-});
-
-describe('a command that only reads', () => {
-  it('refuses a folder without a database with 3, and does not create one', async () => {
-    const folder = `${dataDir()}-mistyped`;
-    for (const command of ['accounts list', 'audit verify']) {
-      expect(await runCli({ DATA_DIR: folder }, ...command.split(' '))).toEqual({
-        code: 3,
-        stdout: '',
-        stderr: `there is no database in DATA_DIR ${folder}: set DATA_DIR or DATABASE_URL to the value that the service uses\n`,
-      });
-    }
-    expect(existsSync(folder)).toBe(false);
   });
 });

@@ -6,6 +6,7 @@ import { createApp } from '../../src/api/app.js';
 import { readConfig } from '../../src/api/config/config.js';
 import { ServiceLog } from '../../src/api/service-log/service-log.js';
 import { ApiClient } from '../support/api-client.js';
+import { takeLines } from '../support/error-lines.js';
 import { logLines, runCli, startMain, stopMain } from '../support/process.js';
 import { cloneDatabase, testConfig } from '../support/service.js';
 
@@ -115,12 +116,10 @@ describe('BOOTSTRAP_API_KEY_FILE', () => {
       { BOOTSTRAP_API_KEY: KEY },
       /^BOOTSTRAP_API_KEY and BOOTSTRAP_API_KEY_FILE are both set; set one of them$/,
     ],
-  ])('that %s ends the start with a sentence and 2', async (_, path, settings, sentence) => {
-    const main = startMain({ BOOTSTRAP_API_KEY_FILE: await path(), ...settings });
-    const { code, output } = await main.ended;
-    expect(code).toBe(2);
-    expect(logLines(main)).toEqual([expect.objectContaining({ level: 'fatal', msg: expect.stringMatching(sentence) })]);
-    expect(output).not.toMatch(/s3cret|first-key-of/);
+  ])('that %s is refused with a sentence, without the key', async (_, path, settings, sentence) => {
+    const environment = { BOOTSTRAP_API_KEY_FILE: await path(), ...settings };
+    expect(() => readConfig(environment)).toThrow(sentence);
+    expect(() => readConfig(environment)).not.toThrow(/s3cret|first-key-of/);
   });
 });
 
@@ -129,10 +128,9 @@ it.each([
   ['0123456789abcdef0123456789abcdef', false],
 ])('a start warns of a first key that readers of the log could guess: %s, %s', async (key, isWarned) => {
   const database = await cloneDatabase();
-  const main = startMain({ DATABASE_URL: database.url, BOOTSTRAP_API_KEY: key });
-  await main.url;
-  await stopMain(main);
-  const said = logLines(main).map(({ msg }) => String(msg));
+  const lines = takeLines();
+  await (await createApp(testConfig(database.url, { bootstrapApiKey: key }), noTerminal())).close();
+  const said = lines.end().map(({ message }) => message);
   expect(said.some((line) => line.includes('fewer than 32 characters'))).toBe(isWarned);
   expect(said.join()).not.toContain(key);
   await database.drop();

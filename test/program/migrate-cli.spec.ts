@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { MIGRATIONS } from '../../migrations/all.js';
+import { inDatabase } from '../support/backups.js';
 import { logLines, runCli, spawnCli, startMain, stopMain } from '../support/process.js';
 import { cloneDatabase, emptyDatabase } from '../support/service.js';
 import { makeTwoRoles } from '../support/two-roles.js';
@@ -37,11 +37,6 @@ describe('migrate --check', () => {
     const { cli } = await database(cloneDatabase);
     expect(await cli('migrate', '--check')).toEqual({ code: 0, stdout: 'the database is current\n', stderr: '' });
   });
-
-  it('needs a database that is there', async () => {
-    const { code, stderr } = await spawnCli({ DATA_DIR: '/nonexistent/data' }, 'migrate', '--check');
-    expect([code, stderr]).toEqual([3, expect.stringContaining('there is no database in DATA_DIR /nonexistent/data')]);
-  });
 });
 
 const ALL_RAN = new RegExp(`^ran ${NAMES.length} migrations in \\d+ ms, up to ${NAMES.at(-1)}$`);
@@ -74,11 +69,11 @@ describe('migrate', () => {
 
   it('leaves a database without the migration that failed, with those before it', async () => {
     const { url, cli } = await database(emptyDatabase);
-    await withClient(url, 'create table accounts (n int)');
+    await inDatabase(url, (client) => client.query('create table accounts (n int)'));
     const { code, stderr } = await cli('migrate');
     expect(code).not.toBe(0);
     expect(stderr).toContain('relation "accounts" already exists');
-    await withClient(url, 'drop table accounts');
+    await inDatabase(url, (client) => client.query('drop table accounts'));
     expect(await cli('migrate', '--check')).toMatchObject({
       stdout: NAMES.slice(1)
         .map((name) => `pending migration: ${name}\n`)
@@ -101,7 +96,9 @@ describe('a start', () => {
 
   it('goes on with a database that a newer version has migrated: upgrades are rolling', async () => {
     const { url } = await database(cloneDatabase);
-    await withClient(url, `insert into migrations (timestamp, name) values (9999999999999, 'Future9999999999999')`);
+    await inDatabase(url, (client) =>
+      client.query(`insert into migrations (timestamp, name) values (9999999999999, 'Future9999999999999')`),
+    );
     const main = startMain({ DATABASE_URL: url });
     await main.url;
     await stopMain(main);
@@ -109,7 +106,9 @@ describe('a start', () => {
 
   it('refuses a database of before 1.0 with the way out, and so does every command', async () => {
     const { url, cli } = await database(cloneDatabase);
-    await withClient(url, `update migrations set name = 'EventLog1763683200001' where name like 'EventLog%'`);
+    await inDatabase(url, (client) =>
+      client.query(`update migrations set name = 'EventLog1763683200001' where name like 'EventLog%'`),
+    );
     const sentence = expect.stringMatching(
       /the database has the schema of a version before 1\.0 \(EventLog1763683200001\), [^\n]*commit \w{7} is the last that does\. `tunnel-access audit export --all`/,
     );
@@ -133,13 +132,6 @@ async function emptyWithRoles() {
   const roles = await makeTwoRoles(SUPERUSER);
   const settings = { DATABASE_URL: roles.serviceUrl, MIGRATION_DATABASE_URL: roles.ownerUrl };
   return { roles, run: (...args: string[]) => runCli(settings, ...args) };
-}
-
-async function withClient(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query(statement);
-  await client.end();
 }
 
 /** Tells at the end of a process what it has loaded. */

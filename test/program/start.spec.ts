@@ -5,11 +5,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { ApiClient } from '../support/api-client.js';
+import { inDatabase } from '../support/backups.js';
 import { newPublicKey } from '../support/keys.js';
-import { logLines, type RunningMain, spawnCli, spawnMain, startCli, stopMain } from '../support/process.js';
-import { emptyDatabase } from '../support/service.js';
+import { logLines, type RunningMain, spawnCli, spawnMain, stopMain } from '../support/process.js';
+import { cloneDatabase, emptyDatabase, type TestDatabase } from '../support/service.js';
 import { dataDir, start, statusOf, useStarts } from '../support/starts.js';
 
 useStarts();
@@ -17,14 +17,11 @@ useStarts();
 const KEY = /[0-9A-Za-z]{27}_[\w-]{32}/;
 const said = (main: RunningMain): string[] => logLines(main).map(({ msg }) => msg);
 
-async function query(url: string, statement: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query(statement).finally(() => client.end());
-}
-
 describe('a start on an embedded database', () => {
   it('says where the database is, and which file has the key and first calls; the next start keeps the data', async () => {
+    const file = join(dataDir(), 'try-it.txt');
+    await mkdir(dataDir(), { mode: 0o711 });
+    await writeFile(file, 'of before', { mode: 0o644 });
     const first = start();
     const url = await first.url;
     while (!first.output().includes('first calls to try')) await sleep(5);
@@ -36,8 +33,8 @@ describe('a start on an embedded database', () => {
       msg: expect.stringMatching(/created now; the admin's API key is in .*try-it.txt, and nowhere else/),
     });
     expect(first.output()).not.toMatch(KEY);
-    const file = join(dataDir(), 'try-it.txt');
     expect(calls).toMatchObject({ file, msg: `first calls to try are in ${file}` });
+    // It is a new file, which nobody else can read, whatever was there.
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     const text = await readFile(file, 'utf8');
     expect(text.startsWith(`log in    npx tunnel-access login ${url}\nAPI key   `)).toBe(true);
@@ -52,6 +49,18 @@ describe('a start on an embedded database', () => {
     expect(second.output()).not.toMatch(KEY);
     expect(await stopMain(second, 'SIGTERM')).toMatchObject({ code: 0 });
     expect(await readFile(file, 'utf8')).toBe(text);
+    expect((await spawnCli({ DATA_DIR: dataDir() }, 'data', 'remove', '--yes')).code).toBe(0);
+    expect(existsSync(dataDir())).toBe(false);
+  });
+
+  it('whose file of the first calls cannot be written says how to make a key', async () => {
+    await mkdir(join(dataDir(), 'try-it.txt'), { recursive: true, mode: 0o711 });
+    const main = start();
+    expect(await statusOf(await main.url, 'another-key')).toBe(401);
+    expect(said(main)).toContainEqual(
+      expect.stringMatching(/API key cannot be shown, since .*EISDIR.*: run `.*api-keys create`$/),
+    );
+    expect(said(main).join()).not.toContain('first calls to try');
   });
 });
 
@@ -77,42 +86,9 @@ it.each(['PORT', 'GATEWAY_LISTEN'])(
   },
 );
 
-describe('the file of the first calls', () => {
-  it('is a new one, which nobody else can read, whatever was there', async () => {
-    await mkdir(dataDir(), { mode: 0o711 });
-    await writeFile(join(dataDir(), 'try-it.txt'), 'of before', { mode: 0o644 });
-    const main = start();
-    await main.url;
-    while (!main.output().includes('first calls to try')) await sleep(5);
-    const file = join(dataDir(), 'try-it.txt');
-    expect([(await stat(file)).mode & 0o777, (await readFile(file, 'utf8')).includes('of before')]).toEqual([
-      0o600,
-      false,
-    ]);
-  });
-
-  it('that cannot be written ends no start: the log says how to make a key', async () => {
-    await mkdir(join(dataDir(), 'try-it.txt'), { recursive: true, mode: 0o711 });
-    const main = start();
-    expect(await statusOf(await main.url, 'another-key')).toBe(401);
-    expect(said(main)).toContainEqual(
-      expect.stringMatching(/API key cannot be shown, since .*EISDIR.*: run `.*api-keys create`$/),
-    );
-    expect(said(main).join()).not.toContain('first calls to try');
-  });
-
-  it('goes with the data', async () => {
-    const main = start();
-    await main.url;
-    await stopMain(main);
-    expect((await spawnCli({ DATA_DIR: dataDir() }, 'data', 'remove', '--yes')).code).toBe(0);
-    expect(existsSync(dataDir())).toBe(false);
-  });
-});
-
 describe('a start with DATABASE_URL', () => {
   it('starts no embedded server, and names the database without its password', async () => {
-    const database = await emptyDatabase();
+    const database = await cloneDatabase();
     const main = start({ DATABASE_URL: database.url.replace('postgres@', 'postgres:pass-word@') });
     await main.url;
     expect(main.output()).toMatch(/ on PostgreSQL at /);
@@ -150,13 +126,13 @@ const askOn = (agent: Agent, url: string): Promise<readonly unknown[]> =>
   });
 
 describe('a stop', () => {
-  let database: Awaited<ReturnType<typeof emptyDatabase>>;
+  let database: TestDatabase;
   beforeAll(async () => {
-    database = await emptyDatabase();
+    database = await cloneDatabase();
   });
   afterAll(() => database.drop());
 
-  it.each([1, 2, 3])('answers what arrives with the signal on kept connections (run %i)', async () => {
+  it('answers what arrives with the signal on kept connections', async () => {
     const main = start({ DATABASE_URL: database.url });
     const url = `${await main.url}/livez`;
     const agents = Array.from({ length: 12 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
@@ -198,15 +174,6 @@ describe('the program', () => {
     expect(await ran('serve')).toMatchObject({ code: 2, output: expect.stringMatching(/^error: too many arguments/) });
     expect(existsSync(dataDir())).toBe(false);
   });
-
-  it('starts by `tunnel-access start` as well', async () => {
-    const database = await emptyDatabase();
-    const main = startCli({ DATABASE_URL: database.url, PORT: '0' }, 'start');
-    while (main.child.exitCode === null && !main.stdout().includes('ready at http')) await sleep(20);
-    main.child.kill('SIGTERM');
-    expect(await main.ended).toMatchObject({ code: 0, stderr: '' });
-    await database.drop();
-  });
 });
 
 describe('a start that fails says why in plain words', () => {
@@ -230,7 +197,7 @@ describe('a start that fails says why in plain words', () => {
     expect((await main.ended).code).toBe(3);
     expect(said(main)).toEqual([expect.stringContaining(sentence)]);
     // Its admin's key would never be shown.
-    await expect(query(url, 'select from accounts')).rejects.toThrow('does not exist');
+    await expect(inDatabase(url, (client) => client.query('select from accounts'))).rejects.toThrow('does not exist');
     await drop();
   });
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { KeyHistory, newCheckpointKey } from '../../src/event-log/transparency/seal/checkpoint-key.js';
 import { REPOSITORY } from '../support/documents.js';
+import { eventually } from '../support/eventually.js';
 import { runCli } from '../support/process.js';
 import { ADMIN_KEY, startService } from '../support/service.js';
 
@@ -42,9 +43,7 @@ beforeAll(async () => {
   await service.admin.post('/edges/tcp', { hostports: ['a.example:1'], description: 'ünï \u2028 😀' });
   const { headers } = await service.admin.post('/edges/tcp', { hostports: ['b.example:1'] });
   const sealed = `/log/proof?position=${headers.get('log-position')}`;
-  for (let i = 0; i < 400 && (await service.admin.get(sealed)).status !== 200; i += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
+  await eventually(async () => expect((await service.admin.get(sealed)).status).toBe(200), 10_000);
   checkpoint = (await service.admin.get('/log/checkpoint')).body;
   key = (await service.admin.get('/log/key')).body;
   await service.admin.post('/edges/tcp', { hostports: ['c.example:1'] });

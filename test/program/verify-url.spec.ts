@@ -9,6 +9,7 @@ import { COSIGNATURE, cosignNote, signerKey, verifierText } from '../../src/even
 import { ExportedLog } from '../../src/operator/audit/exported-log.js';
 import { ServiceApi } from '../../src/operator/http/service-api.js';
 import { ApiClient } from '../support/api-client.js';
+import { eventually } from '../support/eventually.js';
 import { stopAtEnd } from '../support/leftovers.js';
 import { addUser, type TestPrincipal } from '../support/principals.js';
 import { runCli } from '../support/process.js';
@@ -59,8 +60,7 @@ const sizeOf = (note: string): number => Number(note.split('\n')[1]);
 async function sealed(): Promise<string> {
   const { headers } = await service.admin.post('/edges/tcp', {});
   const proof = `/log/proof?position=${headers.get('log-position')}`;
-  for (let n = 0; n < 400 && (await auditor.client.get(proof)).status !== 200; n += 1)
-    await new Promise((resolve) => setTimeout(resolve, 25));
+  await eventually(async () => expect((await auditor.client.get(proof)).status).toBe(200), 10_000);
   return (await auditor.client.get('/log/checkpoint')).body;
 }
 

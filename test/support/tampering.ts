@@ -15,8 +15,8 @@ export async function whileTampered<T>(databaseUrl: string, statements: string, 
   await sql.connect();
   for (const table of TABLES) await sql.query(`create table kept_${table} as select * from ${table}`);
   await sql.query('set session_replication_role = replica');
-  await sql.query(statements);
   try {
+    await sql.query(statements);
     return await work();
   } finally {
     for (const table of TABLES) {
