@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
@@ -5,10 +6,10 @@ import type { GatewaySettings } from '../../src/gateway/settings-table.js';
 import { parseTunnelDomain } from '../../src/rules/index.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
-import { askNames, servePage } from '../support/names.js';
+import { askNames, servePage, serveProgram } from '../support/names.js';
 import { OwnGateway } from '../support/own-gateway.js';
 import { GATEWAY, startService } from '../support/service.js';
-import { logIn, startSession } from '../support/ssh-client.js';
+import { type Login, logIn, startSession } from '../support/ssh-client.js';
 
 /** `ssh -R 80:localhost:8080` gives a URL that works. */
 const tunnelDomain = parseTunnelDomain('https://tunnels.example.test');
@@ -94,5 +95,42 @@ describe('visitors of one address', () => {
     await eventually(async () => expect(flood.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(50));
     expect(await askNames(at, 'nobody.example.test')).toMatchObject({ status: 404 });
     for (const socket of flood) socket.destroy();
+  });
+});
+
+describe('a request that has ended', () => {
+  const HOST = 'ended.example.test';
+  let at: number;
+  let login: Login;
+  beforeAll(async () => {
+    at = await freePort('127.0.0.1');
+    const settings = { httpListen: { host: '127.0.0.1', port: at }, maxEdgeConnections: 3 };
+    const gateway = await OwnGateway.startFor(trial.service, trial.service.app.url, settings);
+    const { server, port: target } = await serveProgram((_, response) => response.end('here'));
+    server.on('upgrade', (_, socket) =>
+      socket.end('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    );
+    login = await logIn(gateway.port, await trial.newCredential(), '-R', `${HOST}:80:127.0.0.1:${target}`);
+  });
+  /** Asks more often than there are places. */
+  async function askOften(headers: string, ms: number): Promise<void> {
+    for (let n = 0; n < 5; n += 1) {
+      const socket = connect(at, '127.0.0.1').on('error', () => undefined);
+      socket.resume().write(`GET / HTTP/1.1\r\nHost: ${HOST}\r\n${headers}\r\n`);
+      socket.setTimeout(ms, () => socket.destroy());
+      await once(socket, 'close');
+    }
+  }
+
+  it('with another protocol leaves its place', async () => {
+    await askOften('Connection: Upgrade\r\nUpgrade: x\r\n', 1_000);
+    expect(await askNames(at, HOST)).toEqual({ status: 200, text: 'here' });
+  });
+
+  it('since its visitor left while the tunnel was asked leaves its place', async () => {
+    login.freeze();
+    await askOften('', 200);
+    login.thaw();
+    await eventually(async () => expect(await askNames(at, HOST)).toEqual({ status: 200, text: 'here' }));
   });
 });

@@ -61,6 +61,8 @@ export class Visitor {
       const path = this.context.names.pathOf(hostIn(request)) ?? ['strangers', sourceOf(remoteAddress)];
       const asked = await eventLoop.run(path, () => readRequest(request, this.isProxy, upgrade !== undefined));
       const agent = await this.agentFor(asked);
+      // Its response has told its end already, and tells it no second time.
+      if (this.socket.destroyed) return;
       if (typeof agent !== 'string') return await this.exchange(request, response, asked, agent, upgrade);
       this.record.refused(agent, asked);
       if (agent === 'no_tunnel') answer(response, 404, 'Not found');
@@ -120,10 +122,6 @@ export class Visitor {
       agent.isSpent = true;
     });
     outgoing.once('response', (incoming) => this.respond(incoming, { request, response, agent, outgoing }));
-    outgoing.once('upgrade', (incoming, _, head) => {
-      if (upgrade === undefined) agent.close();
-      else this.switchProtocols(incoming, response, agent, [upgrade.head, head]);
-    });
     request.once('error', () => agent.close());
     const answered = ifSilent(agent.tunnel, () => agent.close());
     outgoing.once('response', answered).once('upgrade', answered).once('close', answered);
@@ -141,6 +139,12 @@ export class Visitor {
         answer(response, 502, NO_ANSWER);
       };
       outgoing.once('error', failed).once('close', failed);
+      outgoing.once('upgrade', (incoming, _, head) => {
+        if (upgrade === undefined) return agent.close();
+        this.switchProtocols(incoming, response, agent, [upgrade.head, head]);
+        // The response is off its connection, and tells no end.
+        resolve();
+      });
       response.once('close', () => {
         if (!request.complete) agent.close();
         resolve();
