@@ -62,8 +62,9 @@ async function grow(instance: SigningInstance, events: number): Promise<number> 
   return position;
 }
 
-const cut = (to: number): string => `delete from events where position > ${to}; update log_heads set size = ${to};
-  delete from log_checkpoints where size > ${to}; update log_tiles set hashes = substr(hashes, 1, 32 * ${to})`;
+const cutEvents = (to: number): string => `delete from events where position > ${to};
+  update log_heads set size = ${to}; delete from log_checkpoints where size > ${to}`;
+const cut = (to: number): string => `${cutEvents(to)}; update log_tiles set hashes = substr(hashes, 1, 32 * ${to})`;
 const editedAt = (position: number): string =>
   `update events set metadata = replace(metadata, '127.0.0.1', '192.0.2.1') where position = ${position}; ${HASH_ANEW}`;
 
@@ -141,6 +142,25 @@ describe('a log that is shorter than one that was signed', () => {
       for (const one of [instance, later]) expect(await look(one)).toBe(IN_ORDER);
       expect(await alarms()).toEqual({ code: 0, stdout: '', stderr: 'no alarm is open\n' });
       expect((await alarms('--all')).stdout).toMatch(/: its tail is lost\t\S+Z\tno copy is left\n$/);
+    });
+  });
+
+  it('whose tiles have kept what it lost asks for their repair after the end of its alarm, and then goes on', async () => {
+    const instance = start();
+    await grow(instance, 1);
+    const size = await grow(instance, 1);
+    await whileEdited(cutEvents(size - 1), async () => {
+      expect(await look(instance)).toBe(ALARM);
+      await alarms('end', account, '--reason', 'no copy is left');
+      await add(1);
+      await instance.look();
+      expect(await look(instance)).toBe(ALARM);
+      expect(instance.said.at(-1)).toContain(`the stored tiles go on after its checkpoint of ${size - 1} events`);
+      const settings = { DATABASE_URL: plain.databaseUrl, CHECKPOINT_KEY: keyText(KEY) };
+      const { stdout } = await runCli(settings, 'audit', 'repair-tiles');
+      expect(stdout).toBe(`${account}\tits tiles are made anew\n`);
+      expect(await look(instance)).toBe(IN_ORDER);
+      expect(await sealedSize()).toBe(size);
     });
   });
 

@@ -1,4 +1,11 @@
-import { type Connections, type NamedStatement, onlyRow, queryNamed, WRITE_LIMITS } from '../../../database/index.js';
+import {
+  type Connections,
+  type NamedStatement,
+  onlyRow,
+  PostgresFailure,
+  queryNamed,
+  WRITE_LIMITS,
+} from '../../../database/index.js';
 import { foldNodes, HASH_BYTES, type LeafRange, nodesOf, type TreeNode } from '../tree/merkle-tree.js';
 import {
   edgeTiles,
@@ -107,6 +114,9 @@ const SEAL: NamedStatement = {
     select from sealed`,
 };
 
+/** The guard of the tiles refuses a statement with this state. */
+const RESTRICT_VIOLATION = '23001';
+
 /** The stored tiles do not give the root that was signed. */
 export class TilesDamaged extends Error {}
 
@@ -174,7 +184,7 @@ export class SealedLogs {
 
   /**
    * Writes a checkpoint with its tiles. Writes nothing and returns false if another instance has written the next
-   * checkpoint, or if an alarm is open.
+   * checkpoint, or if an alarm is open. Throws TilesDamaged if the stored tiles have other leaves after `follows`.
    */
   async seal(
     accountId: string,
@@ -184,7 +194,12 @@ export class SealedLogs {
   ): Promise<boolean> {
     const rows = tiles.map(({ hashes, ...name }) => ({ ...name, hashes: hashes.toString('hex') }));
     const values = [accountId, size, follows, note, JSON.stringify(rows)];
-    return (await queryNamed(this.connections, SEAL, values, WRITE_LIMITS)).rowCount === 1;
+    try {
+      return (await queryNamed(this.connections, SEAL, values, WRITE_LIMITS)).rowCount === 1;
+    } catch (error) {
+      if (PostgresFailure.of(error).sqlState !== RESTRICT_VIOLATION) throw error;
+      throw new TilesDamaged(`the stored tiles go on after its checkpoint of ${follows} events, with other events`);
+    }
   }
 
   /** The hash of each range of leaves. Throws TilesDamaged unless the stored tiles cover them. */
