@@ -32,7 +32,6 @@ export const ROOMS = [
   ['^src/rules/public-keys/', 'e2e', 'public-key-oracle|authorized-keys-command'],
   ['^src/api/gateway-api/', 'e2e', 'own-gateway-(rights|sessions|outage|edges)|sshd-gateway|authorized-keys-command'],
   ['^src/api/gateway-api/', 'faults', 'tunnel-sessions'],
-  ['^src/api/', 'e2e', 'query-plans'],
   ['^src/api/(http/(openapi/|documentation)|config/)', 'e2e', 'docs-page'],
   ['^src/api/(reservations|gateway-api)/', 'e2e', 'reservations'],
   ['^(docs/enrolment\\.md|src/api/(enrollment-keys|caller)/)', 'e2e', 'enrolment'],
@@ -47,8 +46,11 @@ export const ROOMS = [
   ['^src/operator/(run-on-database|until-stopped|audit/(tail\\.command|log-tail))', 'e2e', 'operations\\.spec'],
   ['^src/(operator/start/|main\\.ts|database/embedded/)', 'e2e', 'start|with-gateway|operations\\.spec'],
   ['^src/database/embedded/', 'e2e', 'embedded-postgres|data-remove'],
-  ['^src/event-log/', 'load', ''],
-  ['^src/event-log/', 'e2e', 'query-plans|digests|upgrade'],
+  ['^src/event-log/([^/]+$|append|claims)', 'load', 'laws|interrupted-deletions'],
+  ['^src/event-log/(fold|verify)/', 'load', 'laws|repair'],
+  ['^src/event-log/(read|records|transfer|transparency|verify)/', 'load', 'large-logs|line-readers'],
+  ['^src/event-log/read/', 'load', 'followers'],
+  ['^src/event-log/', 'e2e', 'digests|upgrade'],
   ['^src/(event-log/append|database)/', 'faults', ''],
   ['^src/database/', 'ha', ''],
   ['^(src/database|migrations)/', 'e2e', 'query-plans|upgrade'],
@@ -71,10 +73,14 @@ export const ROOMS = [
   ['^(package(-lock)?\\.json|Dockerfile|docker-compose\\.yml|\\.dockerignore)', 'e2e', 'package|container|start'],
 ];
 
-/** The suites of these paths: for each project the patterns of its files, '' for all of them. */
-export function suitesOf(paths) {
+/** A line of SQL. To read the plans of all statements takes minutes, so a change of the service asks for it only with one. */
+export const SQL = '[$][0-9]|select |insert into|delete from|order by';
+
+/** The suites of these paths: for each project the patterns of its files, '' for all of them. `sql`: those whose SQL changed. */
+export function suitesOf(paths, sql = []) {
   const patterns = new Map([[JOURNEYS[0], new Set([JOURNEYS[1]])]]);
   const add = (project, files) => patterns.set(project, (patterns.get(project) ?? new Set()).add(files));
+  if (sql.some((path) => path.startsWith('src/'))) add('e2e', 'query-plans');
   for (const path of paths) {
     // A test beside the code changes no program: `npm test` runs it.
     if (/^src\/.*\.spec\.ts$/.test(path)) continue;
@@ -86,14 +92,15 @@ export function suitesOf(paths) {
 }
 
 /** Undefined if git does not know the commit. */
-function changedSince(commit) {
-  const { status, stdout } = spawnSync('git', ['diff', '--name-only', commit, 'HEAD'], { encoding: 'utf8' });
+function changedSince(commit, ...lines) {
+  const { status, stdout } = spawnSync('git', ['diff', '--name-only', ...lines, commit, 'HEAD'], { encoding: 'utf8' });
   return status === 0 ? stdout.split('\n').filter(Boolean) : undefined;
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [, , commit] = process.argv;
   const paths = commit ? changedSince(commit) : undefined;
-  const suites = paths === undefined ? PROJECTS.map((project) => [project, '']) : suitesOf(paths);
+  const suites =
+    paths === undefined ? PROJECTS.map((project) => [project, '']) : suitesOf(paths, changedSince(commit, `-G${SQL}`));
   console.log(suites.map(([project, files]) => `${project} ${files}`.trim()).join('\n'));
 }

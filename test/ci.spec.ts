@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
-import { JOURNEYS, PROJECTS, ROOMS, suitesOf } from '../.ci/suites.mjs';
+import { JOURNEYS, PROJECTS, ROOMS, SQL, suitesOf } from '../.ci/suites.mjs';
 import { REPOSITORY } from './support/documents.js';
 
 const filesOf = (project: string): string[] =>
@@ -23,8 +23,8 @@ it('each pattern of a room finds a file', () => {
   expect(idle).toEqual([]);
 });
 
-it('each folder of the gateway, the rules and the kernel asks for suites, also a file of it that is new', () => {
-  const folders = ['gateway', 'rules'].flatMap((room) =>
+it('each folder of the log, the gateway, the rules and the kernel asks for suites, also a file of it that is new', () => {
+  const folders = ['event-log', 'gateway', 'rules'].flatMap((room) =>
     readdirSync(`${REPOSITORY}/src/${room}`, { withFileTypes: true }).map((one) =>
       one.isDirectory() ? `${room}/${one.name}/new.ts` : `${room}/new.ts`,
     ),
@@ -55,7 +55,13 @@ it.each<[string, string[][]]>([
   expect(suitesOf([path])).toEqual(suites);
 });
 
-it('a change of the log asks for whole suites of load and of faults', () => {
+it('a changed line of SQL asks for the plans of all statements', () => {
+  expect(suitesOf([], ['src/api/resources/owners.ts'])).toEqual([['e2e', 'journeys|query-plans']]);
+  const statements = ['select t.id from tunnels t', '  where t.account_id = $1', 'insert into events', 'order by t.id'];
+  expect(statements.filter((line) => !new RegExp(SQL).test(line))).toEqual([]);
+});
+
+it('a change of the append asks for its laws under load, and for all faults', () => {
   const suites = new Map(suitesOf(['src/event-log/append/batcher.ts']) as [string, string][]);
-  expect([suites.get('load'), suites.get('faults')]).toEqual(['', '']);
+  expect([suites.get('load'), suites.get('faults')]).toEqual(['laws|interrupted-deletions', '']);
 });
