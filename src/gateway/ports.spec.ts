@@ -16,11 +16,13 @@ describe('the ports of binds and edges', () => {
   it('are apart by default, and none is privileged', () => {
     const ports = new Ports(DEFAULTS);
     expect(ports.overlap).toBe(false);
-    for (let port = 1; port <= 65_535; port += 1) {
-      const [bind, edge] = [ports.refusal('binds', port), ports.refusal('edges', port)];
-      expect(bind === undefined && edge === undefined).toBe(false);
-      if (port < 1024) expect([bind, edge]).not.toContain(undefined);
-    }
+    const all = Array.from({ length: 65_535 }, (_, n) => n + 1);
+    const [binds, edges] = (['binds', 'edges'] as const).map(
+      (by) => new Set(all.filter((port) => ports.refusal(by, port) === undefined)),
+    ) as [Set<number>, Set<number>];
+    expect([...binds].filter((port) => edges.has(port))).toEqual([]);
+    expect([...binds, ...edges].filter((port) => port < 1024)).toEqual([]);
+    expect([binds.size > 0, edges.size > 0]).toEqual([true, true]);
   });
 
   it('are never those of the gateway, its metrics and the service', () => {
