@@ -68,6 +68,7 @@ export const ROOMS = [
   ['^docs/(operating|backup|monitoring|database)', 'e2e', 'operating|alerts|systemd'],
   ['^docs/(logs|operating)', 'e2e', 'fail2ban'],
   ['^docs/backup', 'e2e', 'moving'],
+  ['^docs/failover/', 'ha', ''],
   ['^docs/http-by-name', 'e2e', 'own-gateway-caddy'],
   ['^docs/(sshd-gateway|gateways|own)', 'e2e', 'sshd-guide|systemd|sshd-gateway'],
   ['^(package(-lock)?\\.json|Dockerfile|docker-compose\\.yml|\\.dockerignore)', 'e2e', 'package|container|start'],

@@ -34,7 +34,10 @@ interface Document {
   readonly servers: unknown;
   readonly paths: Record<string, Record<string, Operation>>;
   readonly components: {
-    readonly schemas: Record<string, { readonly properties: Record<string, object> }>;
+    readonly schemas: Record<
+      string,
+      { readonly properties: Record<string, object>; readonly additionalProperties?: unknown }
+    >;
     readonly parameters: Record<string, Parameter>;
     readonly responses: Record<string, Response>;
     readonly examples: Record<string, { readonly value: { readonly error_code: string } }>;
@@ -130,6 +133,13 @@ describe('openapi.json', () => {
 
   it('has at most 350 kB', () => {
     expect(readFileSync(OPENAPI_FILE).length).toBeLessThanOrEqual(350_000);
+  });
+
+  it('closes bodies, and leaves answers open to fields of a later version', () => {
+    const isClosed = (name: string) => document.components.schemas[name]?.additionalProperties === false;
+    const all = Object.keys(document.components.schemas);
+    expect(all.filter((name) => name.endsWith('Body') && !isClosed(name))).toEqual([]);
+    expect(['SshCredential', 'TcpEdge', 'SshCredentialList', 'Error'].filter(isClosed)).toEqual([]);
   });
 
   it('has every error code of the service, each with an example', () => {

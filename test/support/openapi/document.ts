@@ -15,7 +15,7 @@ const VERSION = '0.1.0';
 const DESCRIPTION = `Controls who may open tunnels: SSH credentials and TCP edges, compatible with the public ngrok API.
 
 In a body, null counts as absent, and an undocumented field is refused. A read-only field of a body may have its current
-value; POST ignores it. A resource in an answer has all of its fields.
+value; POST ignores it. A resource in an answer has all of its fields, and a later version may have more.
 The body of every error is an \`Error\`. A call refers to the response of each status; \`x-problems\` there or beside
 it names the problems that it may have, if they are not all of that status. \`x-max-bytes\` is a limit in bytes, since a schema can only count characters.`;
 
