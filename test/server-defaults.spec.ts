@@ -1,10 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { ApiClient } from './support/api-client.js';
 import { newPublicKey } from './support/keys.js';
 import { AUDIENCE, newSigningKey, TestIssuer } from './support/oidc-issuer.js';
 import { asServer } from './support/outside/server.mjs';
 import { runCli } from './support/process.js';
 import { emptyDatabase, startCopy, type TestDatabase } from './support/service.js';
+
+/** A statement waits so long, and idle connections with it. */
+const LONGER_THAN_DEFAULTS_MS = 600;
 
 let database: TestDatabase;
 const made = async (options?: string): Promise<void> => {
@@ -23,17 +28,27 @@ describe('a database with defaults of its own', () => {
   beforeEach(() => made());
 
   const SETTINGS = [
-    'statement_timeout = 1',
-    'lock_timeout = 1',
+    'statement_timeout = 300',
+    'lock_timeout = 300',
     'idle_in_transaction_session_timeout = 1',
-    'idle_session_timeout = 100',
+    'idle_session_timeout = 300',
     'standard_conforming_strings = off',
   ];
   it(`such as ${SETTINGS.join(', ')} is migrated and served as any other`, async () => {
     for (const setting of SETTINGS) await setDefault(setting);
     const service = await startCopy({ databaseUrl: database.url });
     const metadata = String.raw`a\b'c`;
-    const { body, status } = await service.admin.post('/ssh_credentials', { public_key: newPublicKey(), metadata });
+    const holder = new pg.Client({
+      connectionString: database.url,
+      options: '-c idle_in_transaction_session_timeout=0',
+    });
+    await holder.connect();
+    await holder.query('begin; lock table events in share mode');
+    const answer = service.admin.post('/ssh_credentials', { public_key: newPublicKey(), metadata });
+    await sleep(LONGER_THAN_DEFAULTS_MS);
+    await holder.query('commit');
+    await holder.end();
+    const { body, status } = await answer;
     expect([status, body.metadata]).toEqual([201, metadata]);
     const { body: found } = await service.admin.get(`/ssh_credentials/${body.id}/events`);
     expect(found.events).toHaveLength(1);
