@@ -9,10 +9,13 @@ import type { ReadRequest } from '../http/request-context.js';
  */
 const AT_ONCE = 4;
 
-/** The pages of all lists of current state. Those of one account delay no other account. */
+/**
+ * The pages of all lists of current state. Those of one account delay no other account. A page keeps its place until its
+ * answer is made. Else the answers of many reads would come at once and hold up the reads of all others.
+ */
 @Injectable()
 export class Lists {
-  private readonly reads = new LimitedWork({ noun: 'lists', atOnce: AT_ONCE, atOnceOfAccount: 1 });
+  private readonly pages = new LimitedWork({ noun: 'lists', atOnce: AT_ONCE, atOnceOfAccount: 1 });
 
   /** Reads a page and makes its answer. It does neither if the client has gone. */
   async page<Found, Page>(
@@ -20,7 +23,10 @@ export class Lists {
     read: () => Promise<Found>,
     answer: (found: Found) => Page,
   ): Promise<Page> {
-    const found = await this.reads.run(accountId, read, signal);
-    return eventLoop.run([accountId], () => answer(found), { signal });
+    const whole = async () => {
+      const found = await read();
+      return eventLoop.run([accountId], () => answer(found), { signal });
+    };
+    return this.pages.run(accountId, whole, signal);
   }
 }
