@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,6 +49,16 @@ describe('the ECDSA key beside an Ed25519 key', () => {
 it('a new key can be read, each time: one of 256 of the library cannot', () => {
   const keys = Array.from({ length: 2_000 }, () => ssh2.utils.parseKey(newPrivateKey('ed25519')));
   expect(keys.filter((key) => key instanceof Error)).toEqual([]);
+});
+
+it.each(['ed25519', 'ecdsa 256', 'ecdsa 384', 'ecdsa 521'])('a key of %s signs as the library does', (kind) => {
+  const [type, bits] = kind.split(' ');
+  const file = join(folder, 'host_key');
+  execFileSync('ssh-keygen', ['-q', '-N', '', '-t', String(type), ...(bits ? ['-b', bits] : []), '-f', file]);
+  const signature = loadHostKey(file).key.sign(Buffer.from('an exchange'));
+  const publicKey = ssh2.utils.parseKey(readFileSync(`${file}.pub`, 'utf8')) as ssh2.ParsedKey;
+  expect(publicKey.verify(Buffer.from('an exchange'), signature)).toBe(true);
+  expect(publicKey.verify(Buffer.from('another one'), signature)).toBe(false);
 });
 
 describe('the host key', () => {

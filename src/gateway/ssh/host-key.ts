@@ -1,3 +1,4 @@
+import { createPrivateKey, sign } from 'node:crypto';
 import {
   chmodSync,
   closeSync,
@@ -48,7 +49,21 @@ export function loadHostKeys(file: string, warn: (message: string) => void): rea
 function load(file: string, type: KeyType): HostKey {
   const key = parse(file, readOrMake(file, type));
   const blob = key.getPublicSSH();
-  return { key, fingerprint: fingerprintOf(blob), line: `${key.type} ${blob.toString('base64')}` };
+  return { key: readOnce(key), fingerprint: fingerprintOf(blob), line: `${key.type} ${blob.toString('base64')}` };
+}
+
+/** The hash that a key signs with. RFC 5656, section 6.2.1; an Ed25519 key has its own. */
+const HASHES: Readonly<Record<string, string>> = {
+  'ecdsa-sha2-nistp256': 'sha256',
+  'ecdsa-sha2-nistp384': 'sha384',
+  'ecdsa-sha2-nistp521': 'sha512',
+};
+
+/** The same key, which is read once. The library reads its text for each signature, most of the work of a signature. */
+function readOnce(key: ParsedKey): ParsedKey {
+  const privateKey = createPrivateKey(key.getPrivatePEM());
+  const hash = HASHES[key.type] ?? null;
+  return Object.create(key, { sign: { value: (data: Buffer) => sign(hash, data, privateKey) } });
 }
 
 type KeyType = 'ed25519' | 'ecdsa';
