@@ -41,6 +41,8 @@ export const ROOMS = [
   ['^src/operator/sshd-reaper/', 'e2e', 'sshd'],
   ['^src/operator/import/', 'e2e', 'import'],
   ['^src/operator/doctor/', 'e2e', 'doctor'],
+  ['^src/operator/doctor/', 'faults', 'doctor'],
+  ['^src/operator/(run-on-database|audit/)', 'faults', 'reading-commands'],
   ['^src/operator/data\\.command', 'e2e', 'data-remove'],
   ['^src/operator/(audit|projections)/', 'e2e', 'moving|digests|upgrade'],
   ['^src/operator/(run-on-database|until-stopped|audit/(tail\\.command|log-tail))', 'e2e', 'operations\\.spec'],
@@ -51,19 +53,23 @@ export const ROOMS = [
   ['^src/event-log/(read|records|transfer|transparency|verify)/', 'load', 'large-logs|line-readers'],
   ['^src/event-log/read/', 'load', 'followers'],
   ['^src/event-log/', 'e2e', 'digests|upgrade'],
-  ['^src/(event-log/append|database)/', 'faults', ''],
-  ['^src/database/', 'ha', ''],
-  ['^(src/database|migrations)/', 'e2e', 'query-plans|upgrade'],
+  [
+    '^src/(event-log/append/|database/(connection/|[^/]+$))',
+    'faults',
+    'incidents|kills|silence|double-failure|disk-full',
+  ],
+  ['^src/database/(connection/|[^/]+$)', 'faults', 'pgbouncer|refused-connections|standby|tls'],
+  ['^(src/database/(schema/|role-defaults)|migrations/)', 'faults', 'catalog|least-rights'],
+  ['^src/database/schema/', 'e2e', 'upgrade'],
+  ['^migrations/', 'e2e', 'query-plans|upgrade'],
   [
     '^(README\\.md|docs/(tour|audit|evidence|gateways|keys-and-rules|own-gateway)\\.md|src/operator/verbs/)',
     'e2e',
     'tour',
   ],
-  [
-    '^(console/|test/support/console|src/api/(console|caller|tunnel-sessions|ssh-credentials|gateway-api/(checks|records))/)',
-    'console',
-    '',
-  ],
+  ['^(console/|test/support/console|src/api/console/)', 'console', ''],
+  ['^src/api/(caller|tunnel-sessions|ssh-credentials)/', 'console', 'console'],
+  ['^src/api/gateway-api/(checks|records)/', 'console', 'why-and-when'],
   ['^(docs/audit\\.md|src/api/audit/)', 'e2e', 'audit-questions'],
   ['^docs/(operating|backup|monitoring|database)', 'e2e', 'operating|alerts|systemd'],
   ['^docs/(logs|operating)', 'e2e', 'fail2ban'],
@@ -83,8 +89,8 @@ export function suitesOf(paths, sql = []) {
   const add = (project, files) => patterns.set(project, (patterns.get(project) ?? new Set()).add(files));
   if (sql.some((path) => path.startsWith('src/'))) add('e2e', 'query-plans');
   for (const path of paths) {
-    // A test beside the code changes no program: `npm test` runs it.
-    if (/^src\/.*\.spec\.ts$/.test(path)) continue;
+    // A test or a README beside the code changes no program: `npm test` reads them.
+    if (/^src\/.*(\.spec\.ts|\/README\.md)$/.test(path)) continue;
     for (const [room, project, files] of ROOMS) if (new RegExp(room).test(path)) add(project, files);
     const [, project, file] = /^test\/(console|e2e|faults|ha|load)\/([a-z0-9-]+)\.spec\.ts$/.exec(path) ?? [];
     if (project !== undefined) add(project, file);

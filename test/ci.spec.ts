@@ -35,6 +35,7 @@ it('each folder of the log, the gateway, the rules and the kernel asks for suite
 it.each<[string, string[][]]>([
   ['docs/api.md', [['e2e', 'journeys']]],
   ['src/gateway/ssh/limits.spec.ts', [['e2e', 'journeys']]],
+  ['src/database/README.md', [['e2e', 'journeys']]],
   ['README.md', [['e2e', 'journeys|tour']]],
   ['src/gateway/proxy-protocol/read-header.ts', [['e2e', 'journeys|own-gateway-balancer']]],
   [
@@ -61,7 +62,10 @@ it('a changed line of SQL asks for the plans of all statements', () => {
   expect(statements.filter((line) => !new RegExp(SQL).test(line))).toEqual([]);
 });
 
-it('a change of the append asks for its laws under load, and for all faults', () => {
+it('a change of the append asks for its laws under load, and for the faults of a database', () => {
   const suites = new Map(suitesOf(['src/event-log/append/batcher.ts']) as [string, string][]);
-  expect([suites.get('load'), suites.get('faults')]).toEqual(['laws|interrupted-deletions', '']);
+  expect([suites.get('load'), suites.get('faults')]).toEqual([
+    'laws|interrupted-deletions',
+    'incidents|kills|silence|double-failure|disk-full',
+  ]);
 });

@@ -145,7 +145,7 @@ describe('who is there', () => {
     await page.getByText('The service does not answer').waitFor();
     await page.getByText('as read at').waitFor();
     expect(await page.getByText('app=till18').count()).toBe(1);
-    tab.faults.length = 0;
+    await tab.forgetFaults();
     await till.login.close();
   }, 60_000);
 
@@ -281,7 +281,7 @@ it.each([
   await tab.goTo('#/credentials', 'Credentials');
   await page.getByRole('alert').getByText(wayOut).waitFor();
   // The answers were made up.
-  tab.faults.length = 0;
+  await tab.forgetFaults();
 });
 
 it('shows characters that draw over the page, or turn it, as a question mark', async () => {

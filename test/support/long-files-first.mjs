@@ -4,9 +4,10 @@ import Sequencer from '@jest/test-sequencer';
  * The test files that take longest on two cores, longest first. Jest itself sorts by size, but these files are short.
  */
 const LONG_FILES = [
-  'e2e/query-plans',
   'e2e/tour',
   'e2e/operating',
+  'e2e/query-plans',
+  'e2e/query-plans-debian',
   'e2e/hostile-messages',
   'e2e/own-gateway-binds',
   'e2e/own-gateway-outage',
@@ -19,7 +20,6 @@ const LONG_FILES = [
   'program/start',
   'program/settings',
   'program/repair-stopped',
-  'e2e/query-plans',
   'faults/own-gateway',
   'faults/kills',
   'faults/silence',

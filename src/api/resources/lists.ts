@@ -9,15 +9,15 @@ import type { ReadRequest } from '../http/request-context.js';
  */
 const AT_ONCE = 4;
 
-/**
- * The pages of all lists of current state. Those of one account delay no other account. A page keeps its place until its
- * answer is made. Else the answers of many reads would come at once and hold up the reads of all others.
- */
+/** The pages of all lists of current state. Those of one account delay no other account. */
 @Injectable()
 export class Lists {
   private readonly pages = new LimitedWork({ noun: 'lists', atOnce: AT_ONCE, atOnceOfAccount: 1 });
 
-  /** Reads a page and makes its answer. It does neither if the client has gone. */
+  /**
+   * Reads a page and makes its answer. It does neither if the client has gone. The place is held until the answer is
+   * made, else the answers of many reads would come at once and delay all others.
+   */
   async page<Found, Page>(
     { caller: { accountId }, signal }: ReadRequest,
     read: () => Promise<Found>,

@@ -13,10 +13,10 @@ const TUNNEL = { credential_id: 'sshcr_1', targets: [{ address: '127.0.0.1:2000'
 /** How the exchange of one report goes. `late`: it comes a second time after the next one. */
 type Outcome = 'answered' | 'not sent' | 'answer lost' | 'late';
 
-/** A gateway and the service, with a clock that stands still. */
 /** For all that a test has to tell. Without an end it would fill the memory, and nobody would see the steps. */
 const MAX_EXCHANGES = 2_000;
 
+/** A gateway and the service, with a clock that stands still. */
 class Exchange {
   private nowMs = 1_000;
   readonly open = new OpenSessions(new IdSource(), () => this.nowMs);
