@@ -66,6 +66,6 @@ it('a change of the append asks for its laws under load, and for the faults of a
   const suites = new Map(suitesOf(['src/event-log/append/batcher.ts']) as [string, string][]);
   expect([suites.get('load'), suites.get('faults')]).toEqual([
     'laws|interrupted-deletions',
-    'incidents|kills|silence|double-failure|disk-full',
+    'kills|double-failure|disk-full',
   ]);
 });
