@@ -94,6 +94,16 @@ describe('a connection that is alive', () => {
     await old.close();
   });
 
+  it('loses its port to the newer one at once with GATEWAY_TAKE_OVER=always', async () => {
+    const settings = { takeOver: 'always', edgePorts: [{ min: 1, max: 1 }] } as const;
+    const always = await OwnGateway.startFor(trial.service, trial.service.app.url, settings);
+    const port = await freePort(HOST);
+    const [old, newer] = [await tunnel(always, port, 'old'), await tunnel(always, port, 'new')];
+    expect([newer.isOpen, await nameAt(port)]).toEqual([true, 'new']);
+    expect(reasonsOf(always, { event: 'tunnel_ended', target: `${HOST}:${port}` })).toEqual(['taken_over']);
+    await Promise.all([old.close(), newer.close()]);
+  });
+
   it('gets the port of a client without a sign of life, also when others of its credential want it too', async () => {
     const port = await freePort(HOST);
     const old = await tunnel(trial, port, 'old');
