@@ -165,7 +165,67 @@ describe('a visitor', () => {
   });
 });
 
+describe('the gateway goes on', () => {
+  const HANGING = 'GET / HTTP/1.1\r\nHost: hangs.example.test\r\n\r\n';
+  beforeAll(async () => {
+    const { port: target } = await serveProgram(({ url }, response) => (url === '/' ? undefined : response.end('yes')));
+    await serveNames(await trial.newCredential(), target, 'hangs.example.test:80');
+  });
+  const isServed = async () => expect(await raw(HANGING.replace('/', '/now'))).toMatch(/yes$/);
+
+  it.each([
+    ['an upgrade', 'GET / HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+    ['CONNECT', 'CONNECT a.test:443 HTTP/1.1\r\nHost: a.test\r\n\r\n'],
+  ])('after %s behind a request without an answer, which ends the connection', async (_, behind) => {
+    const since = performance.now();
+    expect(await raw(`${HANGING}${behind}`, 10_000)).toBe('');
+    expect(performance.now() - since).toBeLessThan(5_000);
+    await isServed();
+  });
+
+  it('after thousands of short headers, of which it keeps those of one request', async () => {
+    const large = HANGING.replace('\r\n\r\n', `\r\n${'a:\r\n'.repeat(3_900)}\r\n`);
+    expect(await raw(large)).toMatch(/^HTTP\/1.1 400 [^]*more than 200 headers\n/);
+    expect(await raw(`${HANGING}${large}`, 10_000)).toBe('');
+    await isServed();
+  });
+
+  it('at once after Hosts with thousands of dots', async () => {
+    const since = performance.now();
+    await Promise.all(Array.from({ length: 30 }, () => raw(`GET / HTTP/1.1\r\nHost: ${'a.'.repeat(7_900)}\r\n\r\n`)));
+    expect(performance.now() - since).toBeLessThan(1_500);
+  });
+
+  it('without a visitor that leaves before the tunnel has switched protocols', async () => {
+    const ends: string[] = [];
+    const { server, port: target } = await serveProgram((_, response) => response.end());
+    server.on(
+      'upgrade',
+      (_, socket) =>
+        void socket
+          .resume()
+          .on('error', () => undefined)
+          .once('end', () => ends.push('end')),
+    );
+    await serveNames(await trial.newCredential(), target, 'left.test:80');
+    const upgrade = 'GET / HTTP/1.1\r\nHost: left.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    await raw(upgrade, 500);
+    await eventually(async () => expect(ends).toEqual(['end']));
+  });
+});
+
 describe('the gateway carries', () => {
+  it('each byte of the headers of an answer, also beyond ASCII', async () => {
+    const { port: target } = await serveProgram((_, response) => {
+      response.writeHead(200, { 'X-Name': Buffer.from('ü').toString('latin1') });
+      response.write('.');
+      response.end();
+    });
+    await serveNames(await trial.newCredential(), target, 'bytes.example.test:80');
+    const received = await raw('GET / HTTP/1.1\r\nHost: bytes.example.test\r\nConnection: close\r\n\r\n');
+    expect(Buffer.from(received, 'latin1').toString('utf8')).toContain('X-Name: ü\r\n');
+  });
+
   it('a WebSocket, once the tunnel has switched', async () => {
     const { server, port: target } = await serveProgram((_, response) => response.end());
     server.on('upgrade', (asked, socket) => {

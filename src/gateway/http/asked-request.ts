@@ -17,6 +17,9 @@ export interface AskedRequest {
   readonly source: Endpoint;
 }
 
+/** Browsers and proxies send some 50. Thousands of short ones in 16 KiB fill 225 KB of memory. */
+export const MAX_HEADERS = 200;
+
 type Peer = Pick<IncomingMessage['socket'], 'remoteAddress' | 'remotePort'>;
 type Pair = readonly [name: string, value: string];
 
@@ -38,6 +41,7 @@ export function readRequest(
   isUpgrade: boolean,
 ): AskedRequest {
   const pairs = pairsOf(request.rawHeaders);
+  if (pairs.length > MAX_HEADERS) throw new BadRequest(`the request has more than ${MAX_HEADERS} headers`);
   const hostHeader = only(pairs, 'host');
   const { authority, path } = targetOf(request.url ?? '');
   const host = hostOf(hostHeader);
@@ -54,7 +58,8 @@ export function endToEnd(pairs: readonly Pair[]): readonly Pair[] {
   const named = valuesOf(pairs, 'connection').flatMap((value) =>
     value.split(',').map((one) => one.trim().toLowerCase()),
   );
-  return pairs.filter(([name]) => ![...HOP_BY_HOP, ...named].includes(name.toLowerCase()));
+  const left = new Set([...HOP_BY_HOP, ...named]);
+  return pairs.filter(([name]) => !left.has(name.toLowerCase()));
 }
 
 export function pairsOf(rawHeaders: readonly string[]): readonly Pair[] {
@@ -119,9 +124,13 @@ function upgradeOf(pairs: readonly Pair[], body: string | undefined): readonly P
 
 const isForwarded = (name: string): boolean => FORWARDED.test(name.toLowerCase().replaceAll('_', '-'));
 
+/** The longest real chains have some ten. */
+const MAX_HOPS = 100;
+
 /** The hops nearest to this gateway that are addresses: whoever wrote another one may have written all before it. */
 function hopsOf(said: string): readonly string[] {
-  const parsed = said.split(',').map((hop) => parseAddress(hop.trim()));
+  const nearest = said.split(',').slice(-MAX_HOPS);
+  const parsed = nearest.map((hop) => parseAddress(hop.trim()));
   return parsed.slice(parsed.lastIndexOf(undefined) + 1).flatMap((one) => (one ? addressText(one) : []));
 }
 

@@ -36,10 +36,12 @@ export class HttpServer implements GatewayPart {
     this.server.maxHeadersCount = 0;
     this.server.on('connection', (socket: Socket) => this.accept(socket));
     this.server.on('upgrade', (request, socket: Socket, head) => {
-      this.serve(request, this.detachedResponse(request, socket), head);
+      const response = this.detachedResponse(request, socket);
+      if (response !== undefined) this.serve(request, response, head);
     });
     this.server.on('connect', (request, socket: Socket) => {
-      answer(this.detachedResponse(request, socket), 400, 'Bad request: the gateway is no forward proxy');
+      const response = this.detachedResponse(request, socket);
+      if (response !== undefined) answer(response, 400, 'Bad request: the gateway is no forward proxy');
     });
   }
 
@@ -86,11 +88,19 @@ export class HttpServer implements GatewayPart {
     else visitor.serve(request, response, head && { head });
   }
 
-  /** Node gives a request to upgrade no response, and does not read its connection any more. */
-  private detachedResponse(request: IncomingMessage, socket: Socket): ServerResponse {
+  /**
+   * Node gives a request to upgrade no response, and does not read its connection any more. Such a request ends a
+   * connection whose answer to an earlier request is not sent: Node throws then, for it has no place for two.
+   */
+  private detachedResponse(request: IncomingMessage, socket: Socket): ServerResponse | undefined {
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
-    response.assignSocket(socket);
+    try {
+      response.assignSocket(socket);
+    } catch {
+      socket.destroy();
+      return undefined;
+    }
     response.once('finish', () => {
       response.detachSocket(socket);
       socket.destroySoon();

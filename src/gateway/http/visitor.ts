@@ -10,10 +10,14 @@ import { VisitRecord } from '../records/visit-record.js';
 import { carry } from '../tunnels/carry.js';
 import { connectSoon, ifSilent } from '../tunnels/connect-soon.js';
 import type { OpenTunnel } from '../tunnels/open-tunnel.js';
-import { type AskedRequest, BadRequest, endToEnd, pairsOf, readRequest } from './asked-request.js';
+import { type AskedRequest, BadRequest, endToEnd, MAX_HEADERS, pairsOf, readRequest } from './asked-request.js';
 import { ChannelAgent } from './channel-agent.js';
 
 export const MAX_HEADER_BYTES = 16_384;
+/** Requests of a connection that are not answered. Programs that send several at once send some ten. */
+const MAX_PIPELINED = 64;
+/** A name of 253 characters with its port. */
+const MAX_HOST_CHARACTERS = 259;
 /** A visitor whose name has tunnels gets an answer after this time, even if several tunnels are silent. */
 const MAX_CONNECT_MS = 4_500;
 const NO_ANSWER = 'The tunnel does not answer';
@@ -28,6 +32,7 @@ interface Upgrade {
 export class Visitor {
   private agent: ChannelAgent | undefined;
   private last: Promise<void> = Promise.resolve();
+  private unanswered = 0;
   private readonly record: VisitRecord;
 
   constructor(
@@ -43,15 +48,25 @@ export class Visitor {
   }
 
   serve(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
-    const place = this.waiting.hold([sourceOf(this.socket.remoteAddress ?? '')], () => this.socket.destroy());
+    const { remoteAddress = '' } = this.socket;
+    // The first one is answered with 400.
+    const isLarge = this.unanswered > 0 && request.rawHeaders.length > 2 * MAX_HEADERS;
+    const isTooMuch = isLarge || this.unanswered >= MAX_PIPELINED;
+    // All visitors of a proxy have its address. There the name that has most waiting gives way.
+    const holder = this.isProxy(remoteAddress) ? hostIn(request) : sourceOf(remoteAddress);
+    const place = isTooMuch ? undefined : this.waiting.hold([holder], () => this.socket.destroy());
     if (place === undefined) return void this.socket.destroy();
+    this.unanswered += 1;
     this.last = this.last
       .then(() => this.relay(request, response, upgrade))
       .catch((error) => {
         this.socket.destroy();
         this.context.failures.count('GATEWAY_HTTP_LISTEN', error);
       })
-      .finally(() => place.leave());
+      .finally(() => {
+        this.unanswered -= 1;
+        place.leave();
+      });
   }
 
   private async relay(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): Promise<void> {
@@ -124,6 +139,7 @@ export class Visitor {
     outgoing.once('response', (incoming) => this.respond(incoming, { request, response, agent, outgoing }));
     request.once('error', () => agent.close());
     const answered = ifSilent(agent.tunnel, () => agent.close());
+    const unwatch = upgrade && onUnreadEnd(this.socket, () => this.socket.destroy());
     outgoing.once('response', answered).once('upgrade', answered).once('close', answered);
     const done = new Promise<void>((resolve) => {
       let hasFailed = false;
@@ -141,6 +157,7 @@ export class Visitor {
       outgoing.once('error', failed).once('close', failed);
       outgoing.once('upgrade', (incoming, _, head) => {
         if (upgrade === undefined) return agent.close();
+        unwatch?.();
         this.switchProtocols(incoming, response, agent, [upgrade.head, head]);
         // The response is off its connection, and tells no end.
         resolve();
@@ -175,7 +192,8 @@ export class Visitor {
     response.sendDate = false;
     if (isEarly) response.shouldKeepAlive = false;
     response.writeHead(status, endToEnd(pairsOf(incoming.rawHeaders)).flat());
-    response.flushHeaders();
+    // flushHeaders() would write the headers as UTF-8, although Node has read each byte as a character.
+    response.write(Buffer.alloc(0));
     incoming.pipe(response);
     response.once('close', () => {
       if (!incoming.complete) agent.close();
@@ -205,6 +223,19 @@ export class Visitor {
   }
 }
 
+/** Calls `gone` when a connection ends that nobody reads, up to its first byte. Returns what ends that. */
+function onUnreadEnd(socket: Socket, gone: () => void): () => void {
+  const stop = (): void => void socket.off('readable', look).off('end', gone);
+  const look = (): void => {
+    const early = socket.read();
+    if (early === null) return;
+    stop();
+    socket.unshift(early);
+  };
+  socket.on('readable', look).once('end', gone);
+  return stop;
+}
+
 /** The channel of the request before may have ended meanwhile. A body was read, and cannot be sent again. */
 function mayRepeat({ method = '', headers }: IncomingMessage): boolean {
   const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
@@ -212,7 +243,8 @@ function mayRepeat({ method = '', headers }: IncomingMessage): boolean {
 }
 
 /** As far as the work is counted by it: `readRequest` decides what the host is. */
-const hostIn = ({ headers: { host = '' } }: IncomingMessage): string => host.replace(/:\d*$/, '').toLowerCase();
+const hostIn = ({ headers: { host = '' } }: IncomingMessage): string =>
+  host.length > MAX_HOST_CHARACTERS ? '' : host.replace(/:\d*$/, '').toLowerCase();
 
 interface Exchange {
   readonly request: IncomingMessage;
