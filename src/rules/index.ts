@@ -23,7 +23,15 @@ export {
   MAX_IP_RULES,
 } from './edge-admission.js';
 // Host names and ports
-export { canonicalHost, canonicalName, ParseError, PortOutOfRange, parsePort, splitPort } from './host-name.js';
+export {
+  canonicalHost,
+  canonicalName,
+  MAX_NAME_OCTETS,
+  ParseError,
+  PortOutOfRange,
+  parsePort,
+  splitPort,
+} from './host-name.js';
 // Addresses and networks
 export { type Address, addressText, parseAddress, parseSource } from './ip-rules/address.js';
 export { compilePolicy, type IpRule } from './ip-rules/ip-policy.js';

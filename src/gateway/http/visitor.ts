@@ -16,8 +16,6 @@ import { ChannelAgent } from './channel-agent.js';
 export const MAX_HEADER_BYTES = 16_384;
 /** Requests of a connection that are not answered. Programs that send several at once send some ten. */
 const MAX_PIPELINED = 64;
-/** A name of 253 characters with its port. */
-const MAX_HOST_CHARACTERS = 259;
 /** A visitor whose name has tunnels gets an answer after this time, even if several tunnels are silent. */
 const MAX_CONNECT_MS = 4_500;
 const NO_ANSWER = 'The tunnel does not answer';
@@ -243,8 +241,7 @@ function mayRepeat({ method = '', headers }: IncomingMessage): boolean {
 }
 
 /** As far as the work is counted by it: `readRequest` decides what the host is. */
-const hostIn = ({ headers: { host = '' } }: IncomingMessage): string =>
-  host.length > MAX_HOST_CHARACTERS ? '' : host.replace(/:\d*$/, '').toLowerCase();
+const hostIn = ({ headers: { host = '' } }: IncomingMessage): string => host.replace(/:\d*$/, '').toLowerCase();
 
 interface Exchange {
   readonly request: IncomingMessage;
