@@ -97,6 +97,13 @@ describe('garbage after pipelined requests', () => {
   });
 });
 
+it.each(['/console', '/docs', '/openapi.json'])('GET %s answers a Host that is none, such as a:99999', async (path) => {
+  for (const host of ['a:99999', '999.1.1.1', '[::x]']) {
+    const [answer] = await send(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    expect([host, answer?.status]).toEqual([host, 200]);
+  }
+});
+
 describe('a request that HTTP/1.1 or the service does not allow is refused in the shape of an error:', () => {
   it.each([
     ['two Hosts', get(`${AUTH}Host: y\r\n`), 400, 'ERR_TAS_400', /has 2 Host headers/],

@@ -21,6 +21,9 @@ const DAY_MS = 86_400_000;
 /** The bound of the issue, from the report to the news. */
 const WITHIN_MS = 5_000;
 
+/** As GET shows it. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 let service: Service;
 let tenant: TestPrincipal;
 let credential: OwnCredential;
@@ -102,10 +105,10 @@ describe('the news of sessions', () => {
     const opened = {
       ...{ session_id: session.id, account_id: tenant.accountId, credential_id: credential.id, owner_id: tenant.id },
       ...{ source: '203.0.113.9', client: 'SSH-2.0-OpenSSH_9.2', gateway_id: gateway.id, gateway_name: null },
-      started_at: expect.any(String),
+      started_at: expect.stringMatching(TIME),
     };
     const counters = { bytes_in: null, bytes_out: null, connections: null };
-    const ended = { ...opened, bytes_in: 10, bytes_out: 20, connections: 1, ended_at: expect.any(String) };
+    const ended = { ...opened, bytes_in: 10, bytes_out: 20, connections: 1, ended_at: expect.stringMatching(TIME) };
     expect(stream.messages.slice(1)).toEqual([
       { id: 1, event: 'opened', data: { ...opened, ...counters } },
       { id: 2, event: 'ended', data: { ...ended, reason: 'lost' } },

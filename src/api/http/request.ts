@@ -53,9 +53,12 @@ const schemeOf = (request: FastifyRequest): string => (request.protocol === 'htt
 
 const HOST = /^[A-Za-z0-9._-]+(:\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](:\d{1,5})?$/;
 
+/** `URL` knows what an address is, and that a port is at most 65535. */
+const isHost = (host: string): boolean => HOST.test(host) && URL.canParse(`http://${host}`);
+
 /** The Host header if it is valid, else the address that the service listens on: the host appears in answers. */
 function hostOf(request: FastifyRequest): string {
-  if (HOST.test(request.host)) return request.host;
+  if (isHost(request.host)) return request.host;
   const { localAddress = '127.0.0.1', localPort = 80 } = request.socket;
   return `${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

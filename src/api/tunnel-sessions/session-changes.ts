@@ -24,13 +24,15 @@ export interface ChangedSession extends Ref {
   readonly data: object;
 }
 
+/** As all other answers show a time. */
+const timeOf = (column: string): string => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 const SHOWN = `'account_id', account_id, 'credential_id', credential_id, 'owner_id', owner_id, 'gateway_id', gateway_id,
-  'gateway_name', gateway_name, 'source', source, 'client', client, 'started_at', started_at, 'bytes_in', bytes_in,
+  'gateway_name', gateway_name, 'source', source, 'client', client, 'started_at', ${timeOf('started_at')}, 'bytes_in', bytes_in,
   'bytes_out', bytes_out, 'connections', connections`;
 const OF_SESSION = `account_id as "accountId", owner_id as "ownerId"`;
 /** $2: no new record has an earlier id. */
 const ended = (isNew: string): string => `select 'ended' as name, ${OF_SESSION}, session_id as id,
-    json_build_object('session_id', session_id, ${SHOWN}, 'ended_at', ended_at, 'reason', reason) as data
+    json_build_object('session_id', session_id, ${SHOWN}, 'ended_at', ${timeOf('ended_at')}, 'reason', reason) as data
   from tunnel_session_records where id >= $2 and ${isNew}`;
 const opened = (isNew: string): string => `select case when doubled then 'doubled' else 'opened' end, ${OF_SESSION}, id,
     json_build_object('session_id', id, ${SHOWN})

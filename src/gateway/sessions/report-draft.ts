@@ -72,7 +72,7 @@ export class ReportDraft {
   tellUse(): void {
     for (const open of this.open.usedMore) {
       if (!this.hasRoom('used')) return;
-      if (open.toldIn === 0) continue;
+      if (open.toldIn === 0 && !open.isLeftOut) continue;
       this.open.usedMore.delete(open);
       if (open.isLeftOut) continue;
       this.add({ kind: 'used', fields: { account_id: open.accountId, id: open.id, ...open.used } });

@@ -286,6 +286,14 @@ describe('the reports of a gateway', () => {
     expect(trial.exchange()).not.toHaveProperty('sessions');
   });
 
+  it('come to an end when a tunnel of a session that the service refuses has carried something', () => {
+    const refused = trial.login(0, REFUSED_ACCOUNT);
+    trial.settle();
+    refused.open(TUNNEL).count('connections', 1);
+    trial.settle();
+    expect(trial.reports.due).toBe('heartbeat');
+  });
+
   it('keep the newest ends and connections of an outage, and what was dropped ends as lost', () => {
     const session = trial.login(30_100);
     trial.settle();
