@@ -14,6 +14,7 @@ export class ParseError extends Error {}
 export class PortOutOfRange extends ParseError {}
 
 const MAX_LABEL_OCTETS = 63;
+/** Of a host name, without a dot at its end. RFC 1035, section 2.3.4. */
 export const MAX_NAME_OCTETS = 253;
 const MAX_PORT = 65_535;
 

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { GatewaySettings } from '../../src/gateway/settings-table.js';
-import { parseTunnelDomain } from '../../src/rules/index.js';
+import { networksIn, parseTunnelDomain } from '../../src/rules/index.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { askNames, servePage, serveProgram } from '../support/names.js';
@@ -96,6 +96,26 @@ describe('visitors of one address', () => {
     expect(await askNames(at, 'nobody.example.test')).toMatchObject({ status: 404 });
     for (const socket of flood) socket.destroy();
   });
+});
+
+it('of all that come through one proxy, the name with most requests without an answer gives way', async () => {
+  const at = await freePort('127.0.0.1');
+  const httpListen = { host: '127.0.0.1', port: at };
+  const httpProxies = networksIn('127.0.0.1');
+  const settings = { httpListen, httpProxies, maxEdgeConnections: 10 };
+  const gateway = await OwnGateway.startFor(trial.service, trial.service.app.url, settings);
+  const { port: slow } = await serveProgram(() => undefined);
+  const { port: quick } = await serveProgram((_, response) => response.end('quick'));
+  const names = ['-R', `slow.test:80:127.0.0.1:${slow}`, '-R', `quick.test:80:127.0.0.1:${quick}`];
+  await logIn(gateway.port, await trial.newCredential(), ...names);
+  const waiting = Array.from({ length: 10 }, () => {
+    const socket = connect(at, '127.0.0.1').on('error', () => undefined);
+    return socket.resume();
+  });
+  for (const socket of waiting) socket.write('GET / HTTP/1.1\r\nHost: slow.test\r\n\r\n');
+  await eventually(async () => expect(await askNames(at, 'quick.test')).toEqual({ status: 200, text: 'quick' }));
+  await eventually(async () => expect(waiting.some(({ destroyed }) => destroyed)).toBe(true));
+  for (const socket of waiting) socket.destroy();
 });
 
 describe('a request that has ended', () => {

@@ -153,7 +153,7 @@ export class EnrollDeviceHandler implements ICommandHandler<EnrollDevice> {
     const ref = { accountId: caller.accountId, id: this.ids.next('sshcr', at) };
     const { model } = SSH_CREDENTIALS;
     const events = createCredential(credential);
-    const ending = old && { model, id: old.id, before: old, events: [REMOVAL], after: undefined };
+    const ended = old === undefined ? [] : await this.devices.allOf(old);
     return {
       used: {
         ...{ name, credential_id: ref.id },
@@ -161,7 +161,7 @@ export class EnrollDeviceHandler implements ICommandHandler<EnrollDevice> {
         ...(old !== undefined && { replaced_credential_id: old.id }),
       },
       streams: [
-        ...(ending ? [ending] : []),
+        ...ended.map((one) => ({ model, id: one.id, before: one, events: [REMOVAL], after: undefined })),
         ...(reserved ? [reserved.stream] : []),
         { model, id: ref.id, before: undefined, events, after: fold(model, ref, undefined, events, at) },
       ],

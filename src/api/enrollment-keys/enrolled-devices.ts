@@ -13,6 +13,18 @@ const BY_NAME = onPrimary({
   text: 'select id from ssh_credentials where account_id = $1 and device_name = $2 limit 1',
 });
 
+/** Each credential of a rotation names the one before in its first event. */
+const ROTATED_BEFORE = onPrimary({
+  name: 'credentials_rotated_before',
+  text: `with recursive chain (id) as (
+      select $2::text
+      union
+      select e.data::json ->> 'rotated_from' from chain
+        join events e on e.account_id = $1 and e.stream_id = chain.id and e.stream_version = 1)
+    select c.id from chain join ssh_credentials c on c.account_id = $1 and c.id = chain.id
+      where c.id <> $2 and c.expires_at > now()`,
+});
+
 const HAS_ADDR = onPrimary({
   name: 'account_has_addr',
   text: 'select from reserved_addrs where account_id = $1 and addr = $2',
@@ -30,6 +42,14 @@ export class EnrolledDevices {
   async find(accountId: string, name: string): Promise<Entity<SshCredential> | undefined> {
     const { rows } = await queryNamed<{ id: string }>(this.pool, BY_NAME, [accountId, name]);
     return rows[0] && this.entities.find(SSH_CREDENTIALS, { accountId, id: rows[0].id });
+  }
+
+  /** The credential of a device, and those that it had before a rotation, as long as they live on. */
+  async allOf(device: Entity<SshCredential>): Promise<readonly Entity<SshCredential>[]> {
+    const { account_id: accountId } = device;
+    const { rows } = await queryNamed<{ id: string }>(this.pool, ROTATED_BEFORE, [accountId, device.id]);
+    const before = await Promise.all(rows.map(({ id }) => this.entities.find(SSH_CREDENTIALS, { accountId, id })));
+    return [device, ...before.filter((one) => one !== undefined)];
   }
 
   /** The address that a device had, if its account still has it. */

@@ -71,14 +71,16 @@ export class HttpServer implements GatewayPart {
     const source = sourceOf(socket.remoteAddress ?? '');
     const isProxy = (address: string): boolean => isBalancer(settings.httpProxies, address);
     socket.on('error', () => socket.destroy());
-    // All visitors of a proxy come from its address. Their channels count by the address that it names.
-    const isWithin = isProxy(socket.remoteAddress ?? '') || this.connections.takeAtOnce(source);
-    const place = isWithin ? this.places.hold([source], () => socket.destroy()) : undefined;
-    if (place === undefined) {
-      this.context.metrics.visits.inc({ outcome: 'too_many_connections' });
-      return void socket.destroy();
+    // All visitors of a proxy come from its address. Its requests count by their names.
+    if (!isProxy(socket.remoteAddress ?? '')) {
+      const isWithin = this.connections.takeAtOnce(source);
+      const place = isWithin ? this.places.hold([source], () => socket.destroy()) : undefined;
+      if (place === undefined) {
+        this.context.metrics.visits.inc({ outcome: 'too_many_connections' });
+        return void socket.destroy();
+      }
+      socket.once('end', place.ended).once('close', place.leave);
     }
-    socket.once('end', place.ended).once('close', place.leave);
     this.visitors.set(socket, new Visitor(socket, this.context, isProxy, this.waiting));
   }
 
