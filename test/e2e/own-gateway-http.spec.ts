@@ -311,10 +311,6 @@ describe('a request that two programs could read differently', () => {
     ['a bare CR in a header', `GET / HTTP/1.1\r\n${HEAD}X: a\rb\r\n\r\n`],
     ['bare LFs', `GET / HTTP/1.1\nHost: corpus.example.test\n\n`],
     ['a space at the begin of the headers', `GET / HTTP/1.1\r\n ${HEAD}\r\n`],
-    [
-      'an upgrade to h2c',
-      `GET / HTTP/1.1\r\n${HEAD}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n`,
-    ],
     ['the preface of HTTP/2', `PRI * HTTP/2.0\r\n${HEAD}\r\n`],
     ['a version that is none', `GET / HTTP/1.11\r\n${HEAD}\r\n`],
     ['headers of 17 KiB', `GET / HTTP/1.1\r\n${HEAD}X: ${'a'.repeat(17_000)}\r\n\r\n`],
@@ -325,6 +321,19 @@ describe('a request that two programs could read differently', () => {
     expect(received.match(/HTTP\/1\.1 /g)).toHaveLength(1);
     expect(seen).toEqual([]);
   });
+});
+
+it.each(['h2c', 'TLS/1.2, HTTP/1.1'])('an offer of %s is no reason to refuse a request', async (offer) => {
+  const { server, port: target } = await serveProgram((asked, response) => response.end(`<${asked.headers.upgrade}>`));
+  server.on('upgrade', (_, socket) => socket.destroy());
+  await serveNames(await trial.newCredential(), target, 'offer.example.test:80');
+  const head = 'Host: offer.example.test\r\n';
+  const connection = 'Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n';
+  const received = await raw(
+    `GET / HTTP/1.1\r\n${head}${connection}Upgrade: ${offer}\r\n\r\nGET / HTTP/1.1\r\n${head}\r\n`,
+  );
+  expect(received).toMatch(/^HTTP\/1.1 200 [^]*<undefined>/);
+  expect(received.match(/HTTP\/1\.1 /g)).toHaveLength(1);
 });
 
 describe('bytes of a tunnel that belong to no answer', () => {

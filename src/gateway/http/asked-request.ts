@@ -15,6 +15,8 @@ export interface AskedRequest {
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly source: Endpoint;
+  /** Whether it asks for another protocol. */
+  readonly switches: boolean;
 }
 
 /** Browsers and proxies send some 50. Thousands of short ones in 16 KiB fill 225 KB of memory. */
@@ -48,9 +50,16 @@ export function readRequest(
   if (authority !== undefined && authority.toLowerCase() !== hostHeader.toLowerCase())
     throw new BadRequest('the request names two hosts');
   const framing = framingOf(pairs, request.method ?? '', isUpgrade);
+  const switches = framing.some(([name]) => name === 'Upgrade');
   const { headers, source } = forwardedOf(pairs, request.socket, hostHeader, isProxy);
   const kept = endToEnd(pairs).filter(([name]) => !WRITTEN.includes(name.toLowerCase()) && !isForwarded(name));
-  return { host, path, headers: [['Host', hostHeader], ...kept, ...headers, ...framing].flat() as string[], source };
+  return {
+    host,
+    path,
+    headers: [['Host', hostHeader], ...kept, ...headers, ...framing].flat() as string[],
+    source,
+    switches,
+  };
 }
 
 /** The headers that a proxy passes on: not those of one connection, nor those that `Connection` names. */
@@ -111,11 +120,15 @@ function framingOf(pairs: readonly Pair[], method: string, isUpgrade: boolean): 
   return WITHOUT_BODY.includes(method) ? [] : [['Content-Length', '0']];
 }
 
-/** The bytes after an upgrade belong to the new protocol, so the request has no body. */
+/**
+ * The bytes after an upgrade belong to the new protocol, so the request has no body. An upgrade to HTTP/2 or TLS ends
+ * here: programs that offer it, such as `curl --http2`, take an answer in HTTP/1.1 too (RFC 9110, section 7.8).
+ */
 function upgradeOf(pairs: readonly Pair[], body: string | undefined): readonly Pair[] {
   const upgrade = only(pairs, 'upgrade');
   const isHttp = upgrade.split(',').some((one) => /^(h2c|http\/|tls\/)/i.test(one.trim()));
-  if (isHttp || body !== undefined) throw new BadRequest('the gateway does not pass this upgrade on');
+  if (body !== undefined) throw new BadRequest('the gateway passes no upgrade with a body on');
+  if (isHttp) return [];
   return [
     ['Connection', 'Upgrade'],
     ['Upgrade', upgrade],

@@ -154,7 +154,7 @@ export class Visitor {
       };
       outgoing.once('error', failed).once('close', failed);
       outgoing.once('upgrade', (incoming, _, head) => {
-        if (upgrade === undefined) return agent.close();
+        if (upgrade === undefined || !asked.switches) return agent.close();
         unwatch?.();
         this.switchProtocols(incoming, response, agent, [upgrade.head, head]);
         // The response is off its connection, and tells no end.
