@@ -1,7 +1,12 @@
 // Builds the program if a source is newer than it, so that a command of a checkout need not compile first.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+
+if (!existsSync('node_modules')) {
+  console.error('its packages are not installed; run: npm ci');
+  process.exit(1);
+}
 
 const timeOf = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 const sources = ['src', 'migrations', 'console'].flatMap((folder) =>

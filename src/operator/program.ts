@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { quotable, redacted } from '../api/service-log/redaction.js';
 import { EXIT, exitOnUncaughtError, isOfOperator, reportFailure } from './exit-codes.js';
 import { fileArgument } from './file-argument.js';
 import { withExitCodes } from './help.js';
+import { visibleLines } from './print.js';
 import { withSettingsOption } from './settings-option.js';
 
 /** A program of this package. Add its commands afterwards, since a command copies these settings when it is added. */
@@ -59,8 +60,11 @@ async function report(error: unknown): Promise<number> {
   return reportFailure(error, outageOf);
 }
 
-/** Commander itself has printed the help, or the fault in the command line. */
-const exitCodeOf = ({ exitCode }: CommanderError): number => (exitCode === 0 ? EXIT.success : EXIT.usage);
+/** Commander itself has printed the help, or the fault in the command line, but not what an action throws. */
+function exitCodeOf(error: CommanderError): number {
+  if (error instanceof InvalidArgumentError) console.error(visibleLines(error.message));
+  return error.exitCode === 0 ? EXIT.success : EXIT.usage;
+}
 
 function versionOfPackage(): string {
   const { version } = JSON.parse(readFileSync(packageFile(new URL('.', import.meta.url)), 'utf8'));

@@ -318,9 +318,20 @@ describe('edges', () => {
     expect(await left()).toEqual([0, 0, 0]);
   });
 
+  it('add refuses a hostport that an older edge serves, unless told otherwise', async () => {
+    const first = jsonOf(await run('edges', 'add', at(7), '--to', 'app=web', '--json'))[0];
+    const again = ['edges', 'add', at(7), '--to', 'app=web', '--allow', '10.0.0.0/8'];
+    const { code, stderr } = await run(...again);
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`served by the older edge ${first.id}; remove it with`),
+    ]);
+    expect((await run(...again, '--another')).code).toBe(0);
+  });
+
   it('add names what it could not remove', async () => {
     const { url } = await recorder((line) => {
-      if (line.startsWith('GET')) return [200, { backends: [], next_page_uri: null }];
+      if (line.startsWith('GET')) return [200, { backends: [], tcp_edges: [], next_page_uri: null }];
       return line.startsWith('POST /backends') ? [201, { id: 'bkdtg_1' }] : [409, { msg: 'It is taken.' }];
     });
     const environment = settings({ TUNNEL_ACCESS_URL: url, TUNNEL_ACCESS_KEY: 'k' });
@@ -345,6 +356,18 @@ describe('sessions, refused, log and check', () => {
     const { code } = await run('sessions', 'stop', session.id);
     const { body } = await own.client.get(`/events?stream=${session.id}`);
     expect([code, body.events[0].type]).toEqual([0, 'tunnel_session_stopped.v1']);
+  });
+
+  it('say what is wrong with a time or an id, in a sentence', async () => {
+    const ofTime = /^'yesterday' is no time that this command knows; write 30d, 12h or 15m, a date/;
+    for (const verb of ['log', 'refused']) {
+      expect(await run(verb, '--since', 'yesterday')).toMatchObject({ code: 2, stderr: expect.stringMatching(ofTime) });
+    }
+    expect((await run('log', '--since', '2026-01-31')).code).toBe(0);
+    expect(await run('sessions', 'stop', 'ts_nosuch')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/no open session is ts_nosuch/),
+    });
   });
 
   it('show which bind was refused and the rule that it needs; check says the same, with exit code 1', async () => {

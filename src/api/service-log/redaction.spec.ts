@@ -23,6 +23,7 @@ describe('a text for the log loses', () => {
     'duplicate key value violates unique constraint "events_stream_version"',
     `there is no account ac_${KEY_ID}`,
     'connect ECONNREFUSED 127.0.0.1:5432',
+    'for example: postgres://user:password@db.example.com:5432/tunnel_access',
     'see https://docs.example.com/a?b#c and http://[::1]:80/',
     'file:///srv/app/dist/src/main.js:12:5',
   ])('nothing of %s', (text) => {

@@ -15,6 +15,7 @@ interface AddOptions extends Destination {
   readonly to: readonly string[];
   readonly allow: readonly string[];
   readonly description?: string;
+  readonly another?: true;
 }
 
 export const EDGES = 'edges/tcp';
@@ -49,15 +50,28 @@ function addAdd(edges: Command): void {
         .default([], 'all'),
     )
     .option('--description <text>', 'what the edge is for')
+    .option('--another', 'make the edge although an older one lists the hostport, and serves it')
     .action(async (hostports: readonly string[], options: AddOptions) => {
       const labels = labelsIn(options.to);
       const api = await serviceOf(options);
+      if (options.another !== true) await refuseListed(api, hostports);
       const edge = await makeWhole(api, (made) => addEdge(made, api, hostports, labels, options));
       await printEdges(api, [edge], options);
       tell(`made at ${api.name}`);
-      await tellSshLine(api, { acl: [`bind:${options.to[0]}`], keyFile: undefined });
+      await tellSshLine(api, { acl: [`bind:${options.to[0]}`], keyFile: 'KEY' });
     });
   withDestination(command, 'edges add 127.0.0.1:20080 --to app=web --allow 10.0.0.0/8');
+}
+
+/** Of edges with the same hostport the oldest one serves, so a newer one with --allow would close nothing. */
+async function refuseListed(api: ServiceApi, hostports: readonly string[]): Promise<void> {
+  const edges = await api.all<TcpEdgeResource>(EDGES, 'tcp_edges');
+  for (const hostport of hostports) {
+    const older = edges.findLast((edge) => edge.hostports.includes(hostport.toLowerCase()));
+    if (older === undefined) continue;
+    const way = `remove it with tunnel-access edges rm ${older.id}, or add --another`;
+    throw new UsageError(`${hostport} is served by the older edge ${older.id}; ${way}`);
+  }
 }
 
 /** Paths of what was made, in order. */

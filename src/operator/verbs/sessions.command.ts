@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { quotable } from '../../api/service-log/redaction.js';
 import type { SshCredentialResource } from '../../api/ssh-credentials/ssh-credentials.resource.js';
 import type { TargetForm } from '../../api/tunnel-sessions/open-sessions.js';
 import type { TunnelSessionResource } from '../../api/tunnel-sessions/tunnel-sessions.resource.js';
+import { UsageError } from '../../kernel/operator-error.js';
 import { type Destination, serviceOf, withDestination } from '../http/destination.js';
-import type { ServiceApi } from '../http/service-api.js';
+import { Refused, type ServiceApi } from '../http/service-api.js';
 import { print, tell } from '../print.js';
 import { type Columns, printItems } from '../table.js';
 import { untilStopped } from '../until-stopped.js';
@@ -37,7 +39,10 @@ export function sessionsCommand(sessions: Command): void {
     .argument('<id>', 'id of the session')
     .action(async (id: string, options: Destination) => {
       const api = await serviceOf(options);
-      await api.send('POST', `tunnel_sessions/${encodeURIComponent(id)}/stop`);
+      await api.send('POST', `tunnel_sessions/${encodeURIComponent(id)}/stop`).catch((error: unknown) => {
+        if (!(error instanceof Refused) || error.status !== 404) throw error;
+        throw new UsageError(`no open session is ${quotable(id)}: tunnel-access sessions shows all`);
+      });
       print(id);
       tell(`stopped at ${api.name}; its gateway ends it within a second`);
     });

@@ -139,7 +139,7 @@ export class NotServedHostport {
 
 export class TcpEdgeCheck extends EdgeCheck {
   @ApiField({
-    description: 'The hostports at which no gateway serves the edge.',
+    description: 'The hostports that reservations keep from the edge.',
     listOf: NotServedHostport,
     example: [],
   })
