@@ -185,7 +185,7 @@ describe('the gateway goes on', () => {
 
   it('after thousands of short headers, of which it keeps those of one request', async () => {
     const large = HANGING.replace('\r\n\r\n', `\r\n${'a:\r\n'.repeat(3_900)}\r\n`);
-    expect(await raw(large)).toMatch(/^HTTP\/1.1 400 [^]*more than 200 headers\n/);
+    expect(await raw(large)).toMatch(/^HTTP\/1.1 400 [\s\S]*more than 200 headers\n/);
     expect(await raw(`${HANGING}${large}`, 10_000)).toBe('');
     await isServed();
   });
@@ -332,7 +332,7 @@ it.each(['h2c', 'TLS/1.2, HTTP/1.1'])('an offer of %s is no reason to refuse a r
   const received = await raw(
     `GET / HTTP/1.1\r\n${head}${connection}Upgrade: ${offer}\r\n\r\nGET / HTTP/1.1\r\n${head}\r\n`,
   );
-  expect(received).toMatch(/^HTTP\/1.1 200 [^]*<undefined>/);
+  expect(received).toMatch(/^HTTP\/1.1 200 [\s\S]*<undefined>/);
   expect(received.match(/HTTP\/1\.1 /g)).toHaveLength(1);
 });
 
