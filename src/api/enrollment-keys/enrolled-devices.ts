@@ -22,7 +22,7 @@ const ROTATED_BEFORE = onPrimary({
       select e.data::json ->> 'rotated_from' from chain
         join events e on e.account_id = $1 and e.stream_id = chain.id and e.stream_version = 1)
     select c.id from chain join ssh_credentials c on c.account_id = $1 and c.id = chain.id
-      where c.id <> $2 and c.expires_at > now()`,
+      where c.id <> $2 and (c.expires_at is null or c.expires_at > now())`,
 });
 
 const HAS_ADDR = onPrimary({

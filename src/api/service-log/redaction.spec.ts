@@ -7,6 +7,7 @@ const KEY_ID = '2Sd3gVzXW1vzFJpCFLqzmEJ9SgA';
 describe('a text for the log loses', () => {
   it.each([
     ['a token after Bearer', `got "Authorization: Bearer ${SECRET}"`, 'got "Authorization: Bearer [redacted]"'],
+    ['a password that begins as the example', 'postgres://user:password@x:y@h/a', 'postgres://[redacted]@h/a'],
     ['the secret half of an API key, not its id', `key ${KEY_ID}_${SECRET}!`, `key ${KEY_ID}_[redacted]!`],
     ['a JWT', 'token eyJhbGciOi.eyJzdWIiOi.c2lnbg is bad', 'token [redacted JWT] is bad'],
     [

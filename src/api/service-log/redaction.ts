@@ -4,8 +4,8 @@ const PATTERNS: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\b([0-9A-Za-z]{27})_[\w-]{32}(?![\w-])/g, '$1_[redacted]'],
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]*/g, '[redacted JWT]'],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, '[redacted private key]'],
-  // The user and the password of a URL, or a token in their place. Examples have user:password.
-  [/(:\/\/)(?!user:password@)(?:\S*:\S*|[^\s/?#@]+)@/g, '$1[redacted]@'],
+  // The user and the password of a URL, or a token in their place. The example of our own messages has none.
+  [/(:\/\/)(?!user:password@db\.example\.com\b)(?:\S*:\S*|[^\s/?#@]+)@/g, '$1[redacted]@'],
 ];
 
 /** A text that others wrote, such as the message of a foreign error, without what looks like a secret. */

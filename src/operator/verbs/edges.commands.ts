@@ -67,7 +67,9 @@ function addAdd(edges: Command): void {
 async function refuseListed(api: ServiceApi, hostports: readonly string[]): Promise<void> {
   const edges = await api.all<TcpEdgeResource>(EDGES, 'tcp_edges');
   for (const hostport of hostports) {
-    const older = edges.findLast((edge) => edge.hostports.includes(hostport.toLowerCase()));
+    const serves = ({ backend, hostports: all }: TcpEdgeResource) =>
+      backend?.enabled === true && all.includes(hostport.toLowerCase());
+    const older = edges.findLast(serves);
     if (older === undefined) continue;
     const way = `remove it with tunnel-access edges rm ${older.id}, or add --another`;
     throw new UsageError(`${hostport} is served by the older edge ${older.id}; ${way}`);
