@@ -96,6 +96,11 @@ describe('a request is refused', () => {
   });
 });
 
+it('an offer of h2c leaves a request of another method as it would be without', () => {
+  const { headers } = read([...HOST, 'Upgrade', 'h2c'], { isUpgrade: true, method: 'POST' });
+  expect(headers.slice(-2)).toEqual(['Content-Length', '0']);
+});
+
 it.each(['h2c', 'websocket, H2C', 'TLS/1.2'])('an offer of %s is not passed on', (offer) => {
   const asked = read([...HOST, 'Connection', 'Upgrade', 'Upgrade', offer], { isUpgrade: true });
   expect([asked.switches, asked.headers.some((text) => text.toLowerCase() === 'upgrade')]).toEqual([false, false]);

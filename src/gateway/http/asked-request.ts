@@ -112,7 +112,8 @@ function framingOf(pairs: readonly Pair[], method: string, isUpgrade: boolean): 
   if (lengths.length + codings.length > 1) throw new BadRequest('the request says twice where its body ends');
   const [length] = lengths;
   const [coding] = codings;
-  if (isUpgrade) return upgradeOf(pairs, length ?? coding);
+  const upgrade = isUpgrade ? upgradeOf(pairs, length ?? coding) : [];
+  if (upgrade.length > 0) return upgrade;
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
     throw new BadRequest('the request has a transfer coding other than chunked');
   if (coding !== undefined) return [['Transfer-Encoding', 'chunked']];
